@@ -169,7 +169,7 @@ class _Reader:
             return
         if token == "{":
             inside = self.row("}")
-            out.append(_Piece(_joined(inside), "symbol", _is_bare(inside)))
+            out.append(_Piece(_join(inside), "symbol", _is_bare(inside)))
         elif token in ("^", "_"):
             if scripts and out:
                 self._script(token, out)
@@ -194,14 +194,14 @@ class _Reader:
 
     def _script(self, sign: str, out: list[_Piece]) -> None:
         inside = self.argument()
-        text = _joined(inside, tight=True)
+        text = _join(inside, tight=True)
         last = out[-1]
         if sign == "^" and last.text == "e" and last.kind == "symbol":
-            out[-1] = _Piece(f"exp({_joined(inside)})", "symbol")
+            out[-1] = _Piece(f"exp({_join(inside)})", "symbol")
         elif sign == "^" and text == "*":
             last.text += "*"
         elif sign == "^" and len(inside) > 1 and text.isalnum():  # (1 - a)^(H T), not ^HT
-            last.text += f"^({_joined(inside)})"
+            last.text += f"^({_join(inside)})"
         elif len(inside) == 1 or re.fullmatch(r"[\w']+|\([^()]*\)", text):
             last.text += f"{sign}{text}"
         else:
@@ -218,22 +218,22 @@ class _Reader:
             out.append(_Piece({"forall": "∀", "exists": "∃"}[name], "quantifier"))
         elif name in ("frac", "tfrac", "dfrac"):
             above, below = self.argument(), self.argument()
-            top = _joined(above) if not _is_sum(above) else f"({_joined(above)})"
-            bottom = _joined(below) if _is_bare(below) else f"({_joined(below)})"
+            top = _join(above) if not _is_sum(above) else f"({_join(above)})"
+            bottom = _join(below) if _is_bare(below) else f"({_join(below)})"
             out.append(_Piece(f"{top}/{bottom}", "symbol", bare=False))
         elif name == "sqrt":
             inside = self.argument()
-            text = _joined(inside)
+            text = _join(inside)
             out.append(_Piece(f"√{text}" if _is_bare(inside) else f"√({text})", "symbol"))
         elif name in ("norm", "abs"):
             bar = "‖" if name == "norm" else "|"
-            out.append(_Piece(f"{bar}{_joined(self.argument())}{bar}", "symbol"))
+            out.append(_Piece(f"{bar}{_join(self.argument())}{bar}", "symbol"))
         elif name == "overline":
             inside = self.argument()
-            text = _joined(inside)
+            text = _join(inside)
             out.append(_Piece(f"¬{text}" if _is_bare(inside) else f"¬({text})", "symbol"))
         elif name in _ACCENTS:
-            out.append(_Piece(_joined(self.argument()) + _ACCENTS[name], "symbol"))
+            out.append(_Piece(_join(self.argument()) + _ACCENTS[name], "symbol"))
         elif name in _TEXT:
             out.append(_Piece(self.raw(), "symbol"))
         elif name in ("mathcal", "mathbb"):
@@ -262,7 +262,7 @@ def _is_bare(pieces: list[_Piece]) -> bool:
     return enclosed and "open" not in inner and "close" not in inner
 
 
-def _joined(pieces: list[_Piece], tight: bool = False) -> str:
+def _join(pieces: list[_Piece], tight: bool = False) -> str:
     """The pieces as text: spaces between factors and around operators that stand between two."""
     text = ""
     before: _Piece | None = None
@@ -314,7 +314,7 @@ def _gap(before: _Piece, piece: _Piece, word: str, tight: bool) -> bool:
 
 def readable(latex: str) -> str:
     """A formula in LaTeX as one line of readable text."""
-    return unicodedata.normalize("NFC", _joined(_Reader(latex).row()))
+    return unicodedata.normalize("NFC", _join(_Reader(latex).row()))
 
 
 def readable_text(text: str) -> str:

@@ -108,7 +108,7 @@ def _write_paper(
 ) -> list[Path]:
     """Write the paper of the run."""
     say("drawing figures and tables")
-    made = paper(run, engine=_named(engine), author=author)
+    made = paper(run, engine=_name_engine(engine), author=author)
     source = links_to_site(render_tex(made, "paper.tex.j2"))
     return _typeset("report", source, made["files"], run, out_dir, engine, say)
 
@@ -118,12 +118,12 @@ def _write_catalogue(
 ) -> list[Path]:
     """Write the catalogue of all claims."""
     say("drawing the figures and tables of all claims")
-    made = collect(run, engine=_named(engine))
+    made = collect(run, engine=_name_engine(engine))
     source = render_tex(made.context, "catalogue.tex.j2")
     return _typeset("catalogue", source, made.files, run, out_dir, engine, say)
 
 
-def _named(engine: Engine | None) -> str:
+def _name_engine(engine: Engine | None) -> str:
     return describe(engine) if engine else "no engine; LaTeX source only"
 
 
@@ -155,7 +155,7 @@ def write_fragments(reader: Reader, out_dir: Path, patterns: Sequence[str]) -> t
     ReportError
         When a pattern matches no claim, or a claim cannot be typeset.
     """
-    claims = fragments.chosen(load(reader).claims, patterns)
+    claims = fragments.choose(load(reader).claims, patterns)
     files: Files = {f"{fragments.FOLDER}/cfl-verify.tex": fragments.macros()}
     for claim in claims:
         context, figures = fragments.fragment(claim)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from reports.characters import Latex
 from reports.schema import Paper
-from reports.text import escape_text, listed, sentence
+from reports.text import enumerate_items, escape_text, sentence
 
 _FIELD = re.compile(r"(\w+)\s*=\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
 
@@ -40,7 +40,7 @@ def reference(label: str, entry: str) -> Latex:
     pages = found.get("pages", "").replace("--", "–")
     published = ", ".join(part for part in (where, pages and f"pp. {pages}") if part)
     parts = [
-        listed([str(escape_text(name)) for name in names]),
+        enumerate_items([str(escape_text(name)) for name in names]),
         rf"\emph{{{escape_text(found['title'])}}}" if "title" in found else "",
         escape_text(", ".join(part for part in (published, found.get("year", "")) if part)),
     ]

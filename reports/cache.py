@@ -49,7 +49,7 @@ def _prune(folder: Path) -> None:
         total -= size
 
 
-def kept(key: bytes, make: Callable[[], bytes]) -> bytes:
+def keep(key: bytes, make: Callable[[], bytes]) -> bytes:
     """The bytes of ``make``, from the cache where it has them.
 
     ``key`` must name everything that they depend on.

@@ -18,10 +18,10 @@ from reports.text import (
     capital,
     code,
     commands,
+    enumerate_items,
     formula,
-    joined,
+    join_sentences,
     latex_field,
-    listed,
     number,
     paragraphs,
     plural,
@@ -82,10 +82,10 @@ def _page(tried: Tried, files: Files, place: Place, form: figures.Form | None) -
         *tallies,
         ("Refutation", _refutation(evidence)),
         ("Witness", _witness(evidence.witness) if evidence.witness else Latex("")),
-        ("Sharpness", joined(*map(prose, evidence.sharpness), _slack(evidence))),
+        ("Sharpness", join_sentences(*map(prose, evidence.sharpness), _slack(evidence))),
         ("Told apart", _apart(evidence)),
         ("Power", power_paragraph(tried.power)),
-        ("Notes", joined(*map(prose, evidence.notes))),
+        ("Notes", join_sentences(*map(prose, evidence.notes))),
         ("Proofs", _in_proofs(place.node, place.names) if place.node else Latex("")),
     ]
     effort = _effort(tried)
@@ -102,8 +102,10 @@ def _page(tried: Tried, files: Files, place: Place, form: figures.Form | None) -
         "grade": prose(evidence.grade),
         "expectation": ", ".join(filter(None, words)),
         "answer": Latex(sentence(capital(paragraphs(tried.answer)))),
-        "facts": joined(capital(prose(f"{claim.source}, {claim.paper}".strip(", "))), effort),
-        "brief": joined(capital(prose(claim.source)), effort),  # below its paper's heading
+        "facts": join_sentences(
+            capital(prose(f"{claim.source}, {claim.paper}".strip(", "))), effort
+        ),
+        "brief": join_sentences(capital(prose(claim.source)), effort),  # below its paper's heading
         "statement": latex_field(claim.statement),
         "quantifiers": latex_field(claim.quantifiers),
         "failure": Latex(sentence(formula(claim.failure_latex))),
@@ -182,7 +184,7 @@ def _in_proofs(node: Node, names: Mapping[str, str]) -> Latex:
     """The statements that a proof uses, and those whose proofs use its statement."""
 
     def linked(ids: Sequence[str]) -> str:
-        return listed(
+        return enumerate_items(
             [
                 rf"\hyperref[sec:{names[name]}]{{{code(name)}}}" if name in names else code(name)
                 for name in ids
@@ -208,20 +210,20 @@ def _slack(evidence: Evidence) -> Latex:
         f"${formula(name)[1:-1]}={number(value)[1:-1]}$"
         for name, value in evidence.required.items()
     ]
-    lines = [f"The trials require {listed(needed)}"] if needed else []
+    lines = [f"The trials require {enumerate_items(needed)}"] if needed else []
     lines += [
         f"With {prose(s.constants)} the bound is {number(s.median)} times the observed quantile "
         f"(median over the cells, from {number(s.least)} to {number(s.most)})"
         for s in evidence.slack
     ]
-    return joined(*lines)
+    return join_sentences(*lines)
 
 
 def _apart(evidence: Evidence) -> Latex:
     """From which others the trials tell each symbol of the bound, and from which not."""
 
     def words(names: Sequence[str]) -> str:
-        return listed([Latex("nothing") if name == "1" else code(name) for name in names])
+        return enumerate_items([Latex("nothing") if name == "1" else code(name) for name in names])
 
     lines = []
     for apart in evidence.apart:
@@ -231,7 +233,7 @@ def _apart(evidence: Evidence) -> Latex:
             lines.append(f"{told}, not from {unseen}" if apart.not_told else told)
         elif apart.not_told:
             lines.append(f"The trials do not tell {symbol} from {unseen}")
-    return joined(*map(Latex, lines))
+    return join_sentences(*map(Latex, lines))
 
 
 def _figures(

@@ -16,9 +16,9 @@ from reports.characters import Latex
 from reports.claim_page import Place, claim_page
 from reports.claim_tables import Files
 from reports.dependencies import Graph, dependency_graph
-from reports.reading import Tried, ordered
+from reports.reading import Tried, sort_claims
 from reports.schema import Claim, Finding, Paper, Power, Reader, Summary, Symbols, read
-from reports.text import commands, escape_text, listed, number, plural
+from reports.text import commands, enumerate_items, escape_text, number, plural
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +91,7 @@ def load(reader: Reader) -> Run:
     summary = read(reader, "run", Summary).get("summary", Summary())
     return Run(
         summary=summary,
-        claims=ordered(read(reader, "claim", Claim), summary, read(reader, "power", Power)),
+        claims=sort_claims(read(reader, "claim", Claim), summary, read(reader, "power", Power)),
         papers=read(reader, "paper", Paper),
         findings=read(reader, "finding", Finding),
         symbols=read(reader, "symbol", Symbols),
@@ -104,7 +104,7 @@ def methods(run: Run) -> dict[str, Any]:
     level = run.summary.familywise_level
     return {
         "n_claims": Latex(plural(len(run.claims), "claim")),
-        "papers": listed([str(escape_text(paper)) for paper in run.by_paper if paper]),
+        "papers": enumerate_items([str(escape_text(paper)) for paper in run.by_paper if paper]),
         "familywise": number(level) if level is not None else "",
         "data": overview.data(run.papers),
     }

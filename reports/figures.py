@@ -23,13 +23,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.markers import TICKDOWN, TICKLEFT, MarkerStyle
 
-from reports.cache import kept
+from reports.cache import keep
 from reports.lettering import FONTS, label, remember_formulas, wrap
 from reports.marks import Entries, colour_scale, draw_panel, numbers
 from reports.schema import Figure as FigureData
 from reports.schema import Panel
 from reports.text import TEXT_WIDTH_INCHES, visible_length
-from reports.ticks import minor, ticks, written
+from reports.ticks import minor, ticks, write_ticks
 
 Form = Literal["pdf", "svg"]
 _HEIGHT, _PANEL_HEIGHT = 118.0, 96.0  # points of the axes of one panel, and of one of several
@@ -236,7 +236,7 @@ class _Page:
             low, high = sorted(axis.get_view_interval())
             most = min(max(int(room / _PER_TICK[which]), 2), 9)
             places = ticks(low, high, scale, most, whole=which == "x" and _counts(panel))
-            texts = written(places, scale)
+            texts = write_ticks(places, scale)
             hidden = which == "y" and not self._outer(i)
             axis.set_ticks(places, labels=[""] * len(places) if hidden else texts)
             axis.set_ticks([], minor=True)
@@ -281,10 +281,10 @@ def render(data: FigureData, width: float = TEXT_WIDTH_INCHES, form: Form = "pdf
     key = b"\0".join(
         (msgspec.msgpack.encode(data, order="sorted"), f"{width!r} {form}".encode(), _drawer())
     )
-    return kept(key, lambda: _drawn(data, width, form))
+    return keep(key, lambda: _draw_panels(data, width, form))
 
 
-def _drawn(data: FigureData, width: float, form: Form) -> bytes:
+def _draw_panels(data: FigureData, width: float, form: Form) -> bytes:
     logging.getLogger("fontTools").setLevel(
         logging.ERROR
     )  # it tells of dates in matplotlib's fonts

@@ -33,7 +33,7 @@ COLUMN_WIDTH_INCHES = 3.4
 FOLDER = "fragments"
 
 
-def chosen(claims: Sequence[Tried], patterns: Sequence[str]) -> list[Tried]:
+def choose(claims: Sequence[Tried], patterns: Sequence[str]) -> list[Tried]:
     """The claims whose ids match one of the patterns (``*`` and ``?`` are wildcards).
 
     Raises

@@ -44,7 +44,7 @@ _COMMAND = re.compile(r"\\([A-Za-z]+|.|$)", re.DOTALL)
 _ENVIRONMENT = re.compile(r"\\(?:begin|end)(?![A-Za-z])\s*(?:\{([a-z]*)\*?\})?")
 
 
-def refused(source: str) -> str:
+def why_refused(source: str) -> str:
     r"""The reason why a formula may not be typeset, as a phrase that follows "because".
 
     The phrase is empty where the formula may be typeset.
@@ -141,7 +141,7 @@ def display_source(source: str) -> Latex:
 
 def require_allowed(source: str) -> None:
     """Raise for a formula that `refused` rejects.  The error quotes its beginning."""
-    if reason := refused(source):
+    if reason := why_refused(source):
         shown = " ".join(source.split())[:80]
         raise ReportError(f"the formula {shown!r} cannot be typeset because {reason}")
 

@@ -15,9 +15,9 @@ from reports.tables import PrintedTable
 from reports.text import (
     capital,
     code,
+    enumerate_items,
     escape_text,
     formula,
-    listed,
     number,
     paragraphs,
     plural,
@@ -63,7 +63,7 @@ def abstract(claims: Sequence[Tried], summary: Summary) -> Latex:
     """The numbers of claims, trials and verdicts, and the verdicts that are not expected ones."""
     if not claims:
         return Latex("This run holds no claim yet.")
-    words = listed(
+    words = enumerate_items(
         [f"{number(n)} {verdict_word(verdict, mark)}" for (verdict, mark), n in tally(claims)]
     )
     identities = sum(bool(claim.claim.identity) for claim in claims)
@@ -80,7 +80,7 @@ def abstract(claims: Sequence[Tried], summary: Summary) -> Latex:
             "and stand in none of these counts."
         )
     if surprising:
-        names = listed([str(code(claim.key)) for claim in surprising[:5]])
+        names = enumerate_items([str(code(claim.key)) for claim in surprising[:5]])
         more = f" and {number(len(surprising) - 5)} more" if len(surprising) > 5 else ""
         parts.append(f"Not as the catalogue expects: {names}{more}.")
     elif any(claim.as_expected for claim in claims):
@@ -206,7 +206,7 @@ def first_sentence(text: str) -> Latex:
     return prose(sentence(text))
 
 
-def told(finding: Finding) -> Latex:
+def summarise(finding: Finding) -> Latex:
     """A finding in one sentence: its headline, or else the first sentence of its text."""
     return first_sentence(finding.headline or finding.found)
 

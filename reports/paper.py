@@ -28,8 +28,8 @@ from reports.text import (
     capital,
     code,
     commands,
+    enumerate_items,
     escape_text,
-    listed,
     number,
     paragraphs,
     plural,
@@ -78,7 +78,7 @@ def title(run: Run) -> str:
 # -- findings ------------------------------------------------------------------------------------
 
 
-def shown(run: Run) -> list[Shown]:
+def choose_findings(run: Run) -> list[Shown]:
     """The findings of which this run holds a refuted claim, the gravest first."""
     found = []
     rank = {name: i for i, name in enumerate(overview.SEVERITIES)}
@@ -143,7 +143,7 @@ def _consequence(run: Run, item: Shown, nodes: Mapping[str, Node]) -> Latex:
             more = f" and {len(users) - 4} more" if len(users) > 4 else ""
             one = len(users) == 1
             parts.append(
-                f"The printed {'proof' if one else 'proofs'} of {listed(links)}{more} "
+                f"The printed {'proof' if one else 'proofs'} of {enumerate_items(links)}{more} "
                 f"{'uses' if one else 'use'} it."
             )
     kept = [
@@ -152,7 +152,7 @@ def _consequence(run: Run, item: Shown, nodes: Mapping[str, Node]) -> Latex:
         if name in run.by_key and run.by_key[name].verdict == "SUPPORTED"
     ]
     if kept:
-        parts.append(f"What holds: {listed([_link(claim) for claim in kept[:3]])}.")
+        parts.append(f"What holds: {enumerate_items([_link(claim) for claim in kept[:3]])}.")
     return Latex(" ".join(parts))
 
 
@@ -167,9 +167,9 @@ def _grade(claim: Tried) -> Latex:
     )
 
 
-def _found(run: Run, item: Shown, nodes: Mapping[str, Node]) -> dict[str, Any]:
+def _describe_finding(run: Run, item: Shown, nodes: Mapping[str, Node]) -> dict[str, Any]:
     finding, paper = item.finding, _name(run, item.paper)
-    headline = overview.told(finding)
+    headline = overview.summarise(finding)
     return {
         "anchor": slug(item.key),
         "heading": headline,
@@ -254,14 +254,14 @@ def findings(run: Run, files: Files, form: Form) -> tuple[list[dict[str, Any]], 
     """The findings that are printed, with figures for the first few, and those that are not."""
     nodes = {node.id: node for graph in run.graphs.values() for node in graph.nodes}
     nowhere = [c for c in void(run) if any(cell.bound is not None for cell in c.evidence.cells)]
-    found = shown(run)
+    found = choose_findings(run)
     room = MOST - len(nowhere[:3])
     grave = [item for item in found if item.finding.severity in overview.HEADLINED]
     chosen = (grave + [item for item in found if item not in grave])[:room]
     made = []
     drawn = 0
     for item in chosen:
-        entry = _found(run, item, nodes)
+        entry = _describe_finding(run, item, nodes)
         figures = [
             f for f in item.claim.evidence.figures if len(f.shown) == 1 and f.shown[0].series
         ]
@@ -301,7 +301,7 @@ def _profiles(run: Run) -> str:
         if found:
             counts[found[1]] = counts.get(found[1], 0) + 1
     told = [f"{n} with {code(f'--profile {name}')}" for name, n in counts.items()]
-    return f" ({listed(told)})" if told else ""
+    return f" ({enumerate_items(told)})" if told else ""
 
 
 def not_run(run: Run) -> list[Latex]:
@@ -429,7 +429,7 @@ def sure(run: Run) -> list[tuple[Latex, Latex]]:
     return [(Latex(head), Latex(text)) for head, text in told]
 
 
-def compared(run: Run, files: Files, form: Form) -> list[dict[str, Any]]:
+def compare(run: Run, files: Files, form: Form) -> list[dict[str, Any]]:
     """The benchmarks of the run: question, answer, tables and one figure each."""
     made = []
     for name, one in run.benchmarks.items():
@@ -496,7 +496,7 @@ def paper(run: Run, *, engine: str, author: str = "", form: Form = "pdf") -> dic
         "theorems": tables,
         "claims": [] if tables else plain_table(run),
         "figures": redrawn(run, files, form),
-        "benchmarks": compared(run, files, form),
+        "benchmarks": compare(run, files, form),
         "comparisons": comparisons(run),
         "sure": sure(run),
         "not_run": not_run(run),
@@ -518,7 +518,7 @@ def _more(items: Sequence[Shown]) -> list[dict[str, Any]]:
     return [
         {
             "where": prose(capital(item.finding.where)),
-            "told": overview.told(item.finding),
+            "told": overview.summarise(item.finding),
             "link": Latex(_link(item.claim)),
         }
         for item in items

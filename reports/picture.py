@@ -96,7 +96,7 @@ class Picture:
     axis = _AXIS
 
 
-def _grouped(claims: Sequence[Tried]) -> dict[str, dict[str, list[Tried]]]:
+def _group(claims: Sequence[Tried]) -> dict[str, dict[str, list[Tried]]]:
     found: dict[str, dict[str, list[Tried]]] = {}
     for claim in claims:
         found.setdefault(claim.claim.paper, {}).setdefault(row_of(claim), []).append(claim)
@@ -120,7 +120,7 @@ def _range(factors: Sequence[tuple[float, float, float]]) -> tuple[int, int]:
 
 def picture(claims: Sequence[Tried], not_run: Mapping[str, str]) -> Picture:
     """The layout.  ``not_run`` gives the paper of each claim that the profile leaves out."""
-    grouped = _grouped(claims)
+    grouped = _group(claims)
     names = {(p, r): _factor(c) for p, rows in grouped.items() for r, c in rows.items()}
     named = ("Theorem", "Corollary", "Proposition", "Lemma")
     shown = {k: f for k, f in names.items() if f is not None and k[1].startswith(named)}

@@ -106,7 +106,7 @@ def _natural(text: str) -> list[tuple[int, int, str]]:
     return [(1, int(p), "") if p.isdigit() else (0, 0, p) for p in parts]
 
 
-def ordered(
+def sort_claims(
     claims: Mapping[str, Claim], summary: Summary, power: Mapping[str, Power] | None = None
 ) -> list[Tried]:
     """The claims paper by paper, each paper's in the order of the run's allocation, then by name.

@@ -107,13 +107,13 @@ def factor(claim: Tried) -> tuple[float, float, float] | None:
             return float(found[0]), float(found[1]), float(found[2])
     if claim.claim.kind == "rate":
         return None
-    factors = sorted(_factor(cell) for cell in claim.evidence.cells if _rated(cell))
+    factors = sorted(_factor(cell) for cell in claim.evidence.cells if _is_rated(cell))
     if not factors:
         return None
     return factors[0], factors[len(factors) // 2], factors[-1]
 
 
-def _rated(cell: Cell) -> bool:
+def _is_rated(cell: Cell) -> bool:
     """Whether a live cell has an observed value above zero beside its bound."""
     return (
         not cell.void
@@ -218,7 +218,7 @@ def results(claims: Sequence[Tried]) -> list[Result]:
 # -- a row of the table ----------------------------------------------------------------------------
 
 
-def _named(claims: Sequence[Tried], most: int = 3) -> str:
+def _name_claims(claims: Sequence[Tried], most: int = 3) -> str:
     """Claims as links, the first few of them."""
     links = [rf"\hyperref[sec:{claim.name}]{{{code(claim.key)}}}" for claim in claims[:most]]
     more = f" and {len(claims) - most} more" if len(claims) > most else ""
@@ -281,7 +281,9 @@ def proof(result: Result, nodes: Mapping[str, Node]) -> Latex:
 
 def fails(result: Result) -> Latex:
     """The claims of the result that fail, as links."""
-    return Latex(_named([claim for claim in result.claims if claim.verdict == "REFUTED"]) or "--")
+    return Latex(
+        _name_claims([claim for claim in result.claims if claim.verdict == "REFUTED"]) or "--"
+    )
 
 
 def table_rows(found: Sequence[Result], nodes: Mapping[str, Node]) -> list[list[str]]:

@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import Any
 
 from reports.characters import GREEK, LIGATURES, SPECIAL, Latex, character_source, plain_text
-from reports.mathematics import display_source, math_source, refused, require_allowed
+from reports.mathematics import display_source, math_source, require_allowed, why_refused
 
 TEXT_WIDTH_INCHES = 6.3  # 160 mm, the text width of the page in the template
 _INLINE_MATH = re.compile(r"\$([^$]+)\$")
@@ -24,14 +24,14 @@ _INLINE_MATH = re.compile(r"\$([^$]+)\$")
 
 def is_inline_math(source: str) -> bool:
     """Whether a piece between dollars may be typeset as math: not empty, and not refused."""
-    return bool(source.strip()) and not refused(source)
+    return bool(source.strip()) and not why_refused(source)
 
 
 def escape_text(text: str, plain: Callable[[str], str] = plain_text) -> Latex:
     r"""Plain text with inline ``$...$`` math as LaTeX: the math is kept, everything else escaped.
 
     Blanks and line ends collapse to one blank.  A piece between dollars that formulas may not hold
-    (`reports.mathematics.refused`) is escaped as text, and so is a dollar without a partner.
+    (`reports.mathematics.why_refused`) is escaped as text, and so is a dollar without a partner.
     ``plain`` sets the pieces between the math.
     """
     text = " ".join(text.split())
@@ -369,7 +369,7 @@ def plural(n: int, one: str, many: str | None = None) -> str:
     return f"{number(n)} {one if n == 1 else many or f'{one}s'}"
 
 
-def listed(items: Sequence[str]) -> Latex:
+def enumerate_items(items: Sequence[str]) -> Latex:
     """Items as ``a, b and c``."""
     items = list(items)
     if len(items) < 2:
@@ -388,7 +388,7 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def joined(*parts: str) -> Latex:
+def join_sentences(*parts: str) -> Latex:
     """Sentences one after the other."""
     return Latex(" ".join(sentence(part) for part in parts if part))
 

@@ -69,7 +69,7 @@ def minor(low: float, high: float, scale: str, major: Sequence[float]) -> list[f
     return found if len(found) <= _MOST_MINOR else []
 
 
-def written(places: Sequence[float], scale: str) -> list[str]:
+def write_ticks(places: Sequence[float], scale: str) -> list[str]:
     """Ticks in one notation: decimals where all are short, else powers of ten.
 
     Each has as many digits as tell it from the others.

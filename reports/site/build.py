@@ -42,7 +42,7 @@ def site(run: Run) -> Files:
         pages.index(run, files),
         *pages.claims(run, files),
         *pages.theorems(run, files),
-        *pages.compared(run, files),
+        *pages.make_benchmark_pages(run, files),
         pages.findings(run),
         *pages.proofs(run),
         *pages.texts(run, told),

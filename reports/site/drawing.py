@@ -13,7 +13,7 @@ _LETTER, _SIDE, _GAP = 7.4, 8.0, 58.0  # the width of a letter, of a box's margi
 _ROW, _BOX, _MARGIN = 29.0, 22.0, 12.0
 
 
-def drawn(graph: Graph, paper: str, item: Callable[[str], dict[str, Any]]) -> dict[str, Any]:
+def draw_graph(graph: Graph, paper: str, item: Callable[[str], dict[str, Any]]) -> dict[str, Any]:
     """Width, height, boxes and lines.  ``item`` gives a statement's page, verdict and name."""
     names = {
         node.id: item(node.id).get("name") or node.id.removeprefix(f"{paper}.")

@@ -1,6 +1,6 @@
 r"""Formulas as MathML, which browsers draw and screen readers speak without a script.
 
-A stored formula may come from a stranger.  It has passed `reports.mathematics.refused`.  The
+A stored formula may come from a stranger.  It has passed `reports.mathematics.why_refused`.  The
 library builds a tree, and this module escapes all text when it writes the tree.  (The library's own
 writer does not: ``\text{<script>}`` would come out as an element.)  A tree may hold the elements
 and the attributes of presentation MathML only.

@@ -16,7 +16,7 @@ from reports.paper import drawing, paper
 from reports.picture import DOT, LEGEND, SHADES
 from reports.reading import VERDICTS, Tried, colour, slug
 from reports.results import Result, holds, names, onset, proof, results, sharpness
-from reports.site.drawing import SIGNS, drawn
+from reports.site.drawing import SIGNS, draw_graph
 from reports.site.markup import Link
 from reports.tables import PrintedTable
 from reports.text import capital, number, prose
@@ -67,7 +67,7 @@ def index(run: Run, files: Files) -> Page:
     counts = overview.tally(run.claims)
     return "index.html", "index.html.j2", {
         "told": told,
-        "theorems": [printed(table) for table in told["theorems"]],
+        "theorems": [make_table(table) for table in told["theorems"]],
         "picture": drawing(run) if run.claims else None,
         "shades": SHADES,
         "dot": DOT,
@@ -141,7 +141,7 @@ def claims(run: Run, files: Files) -> list[Page]:
                     "claim": page,
                     "assumptions": [*page["conditions"], *page["runs"]],
                     "told": page["after"],
-                    "tables": [printed(table) for table in page["tables"]],
+                    "tables": [make_table(table) for table in page["tables"]],
                     "csv": sorted(name for name in kept if name.endswith(".csv")),
                     "replay": [" ".join(line.split()) for line in claim.claim.replay],
                     "shaken": [shown(name) for name in node.shaken] if node else [],
@@ -203,7 +203,7 @@ def theorems(run: Run, files: Files) -> list[Page]:
     return pages
 
 
-def compared(run: Run, files: Files) -> list[Page]:
+def make_benchmark_pages(run: Run, files: Files) -> list[Page]:
     """A page a benchmark.  The figures are added to ``files``."""
     return [
         (page_name(name), "benchmark.html.j2", page_variables(name, one, files))
@@ -213,13 +213,17 @@ def compared(run: Run, files: Files) -> list[Page]:
 
 def _findings_of(run: Run, key: str) -> list[dict[str, Any]]:
     return [
-        {"anchor": slug(name), "where": prose(capital(found.where)), "told": overview.told(found)}
+        {
+            "anchor": slug(name),
+            "where": prose(capital(found.where)),
+            "told": overview.summarise(found),
+        }
         for name, found in run.findings.items()
         if key in found.claims
     ]
 
 
-def printed(table: PrintedTable) -> dict[str, Any]:
+def make_table(table: PrintedTable) -> dict[str, Any]:
     """A printed table with its name.  Its cells are LaTeX."""
     return {
         "name": table.label,
@@ -269,7 +273,7 @@ def proofs(run: Run) -> list[Page]:
                 "graph.html.j2",
                 {
                     "title": run.papers[key].title,
-                    "graph": drawn(graph, key, item),
+                    "graph": draw_graph(graph, key, item),
                     "legend": [
                         {"colour": colour(v), "mark": v, "sign": SIGNS[v]} for v in VERDICTS
                     ],
@@ -294,12 +298,12 @@ def texts(run: Run, methods: str) -> list[Page]:
         ("notation.html", "text.html.j2", {
             **blank,
             "heading": "Notation",
-            "tables": [printed(t) for t in overview.notation(run.symbols, run.papers)],
+            "tables": [make_table(t) for t in overview.notation(run.symbols, run.papers)],
         }),
         ("run.html", "text.html.j2", {
             **blank,
             "heading": "Seeds, machine and commands",
-            "tables": [printed(overview.environment(run.summary, ""))],
+            "tables": [make_table(overview.environment(run.summary, ""))],
             "commands": [" ".join(line.split()) for line in run.summary.commands],
             "bibliography": [
                 entry for paper in run.papers.values() for entry in paper.publications

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import reports.cache
-from reports.cache import _prune, kept
+from reports.cache import _prune, keep
 
 
 @pytest.fixture(name="folder")
@@ -24,7 +24,7 @@ def test_a_drawing_is_made_once_for_each_key(folder: Path) -> None:
         made.append(content)
         return content
 
-    assert [kept(key, lambda key=key: make(key)) for key in (b"a", b"b", b"a")] == [
+    assert [keep(key, lambda key=key: make(key)) for key in (b"a", b"b", b"a")] == [
         b"a", b"b", b"a",
     ]  # fmt: skip
     assert made == [b"a", b"b"]
@@ -33,17 +33,17 @@ def test_a_drawing_is_made_once_for_each_key(folder: Path) -> None:
 
 @pytest.mark.parametrize("damage", [b"", b"x", b"y" * 100])
 def test_a_damaged_file_is_drawn_again(folder: Path, damage: bytes) -> None:
-    kept(b"a", lambda: b"drawing")
+    keep(b"a", lambda: b"drawing")
     (path,) = folder.iterdir()
     path.write_bytes(damage)
-    assert kept(b"a", lambda: b"drawing") == b"drawing"
-    assert kept(b"a", lambda: b"other") == b"drawing"
+    assert keep(b"a", lambda: b"drawing") == b"drawing"
+    assert keep(b"a", lambda: b"other") == b"drawing"
 
 
 def test_without_a_private_folder_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reports.cache, "_folder", lambda _base: None)
-    assert kept(b"a", lambda: b"1") == b"1"
-    assert kept(b"a", lambda: b"2") == b"2"
+    assert keep(b"a", lambda: b"1") == b"1"
+    assert keep(b"a", lambda: b"2") == b"2"
 
 
 def test_the_oldest_drawings_go_first(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

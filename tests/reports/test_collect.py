@@ -306,7 +306,7 @@ def test_a_headline_is_printed_in_the_place_of_the_first_sentence() -> None:
     told = {"p-a": {**finding("statement", "No: see below. It is.", []), "headline": "It is $x$."}}
     fake = FakeRun({"claim": {"p.thm1": claim("p.thm1")}, "finding": told})
     (found,) = load(fake).findings.values()
-    assert str(overview.told(found)) == "It is $x$."
+    assert str(overview.summarise(found)) == "It is $x$."
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from matplotlib.mathtext import MathTextParser
 from matplotlib.transforms import Bbox
 
 from reports import marks
-from reports.figures import _drawn, draw, render, undrawn
+from reports.figures import _draw_panels, draw, render, undrawn
 from reports.lettering import label, remember_formulas, wrap
 from reports.marks import PALETTE
 from reports.schema import Figure, decode
@@ -520,7 +520,7 @@ def test_small_ticks_lie_on_the_axis_and_point_away_from_the_data() -> None:
 def test_drawing_a_font_says_nothing_about_its_dates(caplog: pytest.LogCaptureFixture) -> None:
     logging.getLogger("fontTools").setLevel(logging.NOTSET)
     caplog.set_level(logging.WARNING)
-    _drawn(plain(ONE), TEXT_WIDTH_INCHES, "pdf")
+    _draw_panels(plain(ONE), TEXT_WIDTH_INCHES, "pdf")
     assert not caplog.records
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from reports.assemble import write_report
 from reports.engines import compile_pdf, latex_missing, typst_pdf, typst_source
 from reports.errors import ReportError
-from reports.mathematics import COMMANDS, display_source, refused
+from reports.mathematics import COMMANDS, display_source, why_refused
 from reports.schema import Claim, Evidence, decode
 from reports.text import escape_text, latex_field
 from tests.reports.fakes import FakeRun, claim, run, undrawn
@@ -42,7 +42,7 @@ ATTACKS = (
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_formulas_refuse_what_could_read_write_or_leave_math(attack: str) -> None:
-    assert refused(attack)
+    assert why_refused(attack)
     with pytest.raises(ReportError, match="cannot be typeset because"):
         display_source(attack)
 

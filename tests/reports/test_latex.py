@@ -20,8 +20,8 @@ from reports.mathematics import (
     display_source,
     exponentials,
     math_source,
-    refused,
     require_allowed,
+    why_refused,
 )
 from reports.text import (
     code,
@@ -326,7 +326,7 @@ def test_exponentials_of_fractions_are_written_out(source: str, changed: str) ->
     ],
 )
 def test_the_reason_for_which_a_formula_is_refused(source: str, reason: str) -> None:
-    assert refused(source) == reason
+    assert why_refused(source) == reason
 
 
 def test_an_error_quotes_eighty_characters_of_a_formula() -> None:

@@ -14,12 +14,12 @@ from reports.latex_template import render_tex
 from reports.paper import (
     MOST,
     abstract,
+    choose_findings,
     comparisons,
     drawing,
     findings,
     links_to_site,
     paper,
-    shown,
     sure,
     title,
 )
@@ -98,7 +98,7 @@ def test_a_claim_belongs_to_the_result_that_its_source_names_first(run: Run) -> 
 
 
 def test_findings_without_evidence_of_this_run_are_not_shown(run: Run) -> None:
-    assert [item.key for item in shown(run)] == ["p-thm1", "p-proof"]
+    assert [item.key for item in choose_findings(run)] == ["p-thm1", "p-proof"]
 
 
 def test_the_paper_says_what_is_not_practical_with_both_sizes(run: Run) -> None:

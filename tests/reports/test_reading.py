@@ -9,9 +9,9 @@ import pytest
 
 from reports.claim_page import claim_page, power_paragraph
 from reports.overview import _duration, abstract, date, environment, first_sentence
-from reports.reading import Tried, ordered, severity
+from reports.reading import Tried, severity, sort_claims
 from reports.schema import Cell, Claim, Power, Summary, decode
-from reports.text import capital, listed, plural, sentence
+from reports.text import capital, enumerate_items, plural, sentence
 from tests.reports.fakes import claim, refuted, undrawn
 
 
@@ -31,7 +31,7 @@ def names(claims: dict[str, str], allocation: list[list[Any]]) -> list[str]:
     """The order of claims, given their papers."""
     records = {key: decode({"paper": paper}, Claim, "claim") for key, paper in claims.items()}
     summary = decode({"allocation": allocation}, Summary, "summary")
-    return [item.key for item in ordered(records, summary)]
+    return [item.key for item in sort_claims(records, summary)]
 
 
 def test_claims_come_paper_by_paper_in_the_order_of_the_run_then_by_number() -> None:
@@ -42,7 +42,7 @@ def test_claims_come_paper_by_paper_in_the_order_of_the_run_then_by_number() -> 
 def test_long_names_are_cut_and_stay_apart() -> None:
     keys = ["a" * 130, "a" * 131, "a" * 132]
     records = {key: decode({}, Claim, "claim") for key in keys}
-    found = [item.name for item in ordered(records, decode({}, Summary, "summary"))]
+    found = [item.name for item in sort_claims(records, decode({}, Summary, "summary"))]
     assert found == ["a" * 120, "a" * 120 + "-x", "a" * 120 + "-x-x"]
 
 
@@ -79,7 +79,8 @@ def test_counts_lists_and_sentences() -> None:
     assert plural(1, "trial") == "$1$ trial"
     assert plural(0, "trial") == "$0$ trials"
     assert plural(2, "was", "were") == "$2$ were"
-    assert [listed(list("abc"[:n])) for n in range(4)] == ["", "a", "a and b", "a, b and c"]
+    texts = ["", "a", "a and b", "a, b and c"]
+    assert [enumerate_items(list("abc"[:n])) for n in range(4)] == texts
     assert [sentence(text) for text in ("a", "a.", "a?", "a ", "")] == ["a.", "a.", "a?", "a.", ""]
     assert capital("abc") == "Abc"
     assert capital("") == ""

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports.ticks import minor, ticks, written
+from reports.ticks import minor, ticks, write_ticks
 
 
 @given(
@@ -28,7 +28,7 @@ def test_ticks_lie_inside_their_limits_and_are_few(
     assert all(start - room <= v <= end * (1 + 1e-6) for v in places)
     if decades > 0.3 and most >= 4:
         assert len(places) >= 2
-    assert len(set(written(places, scale))) == len(places)
+    assert len(set(write_ticks(places, scale))) == len(places)
     small = minor(start, end, scale, places)
     assert all(start * (1 - 1e-6) <= v <= end * (1 + 1e-6) for v in small)
 
@@ -50,7 +50,7 @@ def test_ticks_lie_inside_their_limits_and_are_few(
 def test_an_axis_is_written_in_one_notation(
     places: list[float], scale: str, texts: list[str]
 ) -> None:
-    assert written(places, scale) == texts
+    assert write_ticks(places, scale) == texts
 
 
 def test_limits_without_a_length_or_an_end_have_no_broken_ticks() -> None:

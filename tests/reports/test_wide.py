@@ -14,7 +14,7 @@ from reports.claim_page import claim_page
 from reports.claim_tables import cell_table
 from reports.engines import latex_missing
 from reports.mathematics import LINE, broken, width
-from reports.reading import ordered
+from reports.reading import sort_claims
 from reports.schema import Cell, Claim, Summary, decode
 from reports.tables import natural
 from tests.reports.fakes import FakeRun, cell, claim, run
@@ -41,7 +41,7 @@ def wide(n_cells: int, **evidence: Any) -> dict[str, Any]:
 
 
 def page(document: dict[str, Any], form: Any = "pdf") -> tuple[dict[str, Any], dict[str, Any]]:
-    (tried,) = ordered({"p.wide": decode(document, Claim, "c")}, Summary())
+    (tried,) = sort_claims({"p.wide": decode(document, Claim, "c")}, Summary())
     files: dict[str, Any] = {}
     return claim_page(tried, files, form=form), files
 

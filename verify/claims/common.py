@@ -44,7 +44,7 @@ def log_failure(statement: Statement, at: Mapping[str, float]) -> float:
     return -math.inf if statement.failure is None else log_of(statement.failure, at)
 
 
-def spelled(constants: Mapping[str, float]) -> str:
+def spell(constants: Mapping[str, float]) -> str:
     """The values of exhibited constants, for a sentence."""
     return ", ".join(f"${name}={value:.4g}$" for name, value in constants.items())
 
@@ -137,7 +137,7 @@ def explicit(
         bad=bad,
         present=slack,
         delta=delta,
-        event=f"{event}, with {spelled(constants)}" if constants else event,
+        event=f"{event}, with {spell(constants)}" if constants else event,
         validate=lambda params: statement.require(symbols(params)),
         log_delta=log_delta,
         log_limit=log_limit,

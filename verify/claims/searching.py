@@ -156,7 +156,7 @@ def search(
         ),
         up_to=everywhere.up_to if isinstance(everywhere, Sizes) else "",
         proof_is_enough=profile.name == "quick",
-        present=present or _undecided,
+        present=present or _count_undecided,
     )
 
 
@@ -300,7 +300,7 @@ def _certify(
     return certify
 
 
-def _undecided(result: SearchResult) -> Presentation:
+def _count_undecided(result: SearchResult) -> Presentation:
     """How often a bound lay between the limits on the left-hand side."""
     if not result.n_undefined:
         return Presentation()
@@ -329,10 +329,10 @@ def proves(
     bound = from_sympy(statement.expr, values)
     relation: Literal["<", ">"] = "<" if statement.relation == r"\ge" else ">"
     fails = Inequality(says=says, left=observed, relation=relation, right=bound)
-    return certificate(argument, [*_met(statement, values), fails])
+    return certificate(argument, [*_list_met(statement, values), fails])
 
 
-def _met(statement: Statement, values: Exact) -> Iterator[Inequality]:
+def _list_met(statement: Statement, values: Exact) -> Iterator[Inequality]:
     """The statement's assumptions at exact values, but those that hold with equality."""
     for assumption in statement.assumptions:
         hidden = 1 if assumption.constant is None else values.get(assumption.constant.name, 1)

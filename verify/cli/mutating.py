@@ -63,7 +63,7 @@ def mutate_run(
         elif sample is None:
             found = _whole(store, chosen, standings, config.profile)
         else:
-            found = _sampled(store, chosen, standings, config.profile, sample, jobs, papers.files)
+            found = _sample(store, chosen, standings, config.profile, sample, jobs, papers.files)
         scores = []
         for planned, score in zip(chosen, found, strict=True):
             scores.append(score)
@@ -169,7 +169,7 @@ def sample_request(request: SampleRequest) -> Score:
         return examination.score(request.sample, steps=0)
 
 
-def _sampled(
+def _sample(
     store: RunStore,
     chosen: Sequence[Planned],
     standings: Sequence[Standing],

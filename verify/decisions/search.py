@@ -120,12 +120,12 @@ class SearchResult:
     def summary(self) -> str:
         """One line for the verdict."""
         if self.found:
-            point = ", ".join(f"{k}={_spelled(v)}" for k, v in (self.witness or {}).items())
+            point = ", ".join(f"{k}={_spell(v)}" for k, v in (self.witness or {}).items())
             return f"counterexample at {point}: violation {self.violation:.3g}"
         return f"no counterexample at {self.n_evaluations} points; closest {self.largest:.3g}"
 
 
-def _spelled(value: Any) -> str:
+def _spell(value: Any) -> str:
     return repr(value.tolist() if isinstance(value, np.ndarray) else value)
 
 
@@ -231,7 +231,7 @@ def search_counterexample(
     state = _Search(violation, constraints, recheck, _slack(tolerance, recheck), general)
     streams = [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(4)]
 
-    starts = _sampled(state, space, budget // 2, streams[0])
+    starts = _sample(state, space, budget // 2, streams[0])
     left = budget // 2 - len(starts)
     parts: Mapping[str, float] = {}
     examples = min(max(budget // 6, 10), _EXAMPLES) if isinstance(space, Box) else 0
@@ -300,7 +300,7 @@ def _slack(tolerance: float | None, recheck: Callable[[Point], Any] | None) -> f
     return 0.0 if recheck is not None else 1e-9
 
 
-def _sampled(state: _Search, domain: Domain, budget: int, rng: np.random.Generator) -> list[_Start]:
+def _sample(state: _Search, domain: Domain, budget: int, rng: np.random.Generator) -> list[_Start]:
     """Try corners, then points that fill the domain.  Return all, largest violation first."""
     seen = [
         (state.evaluate(point, "corners"), point)

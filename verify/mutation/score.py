@@ -517,7 +517,7 @@ class _Judge:
                 "same": ("open", "equal at every place in reach"),
             }.get(found, ("open", "supported as well"))  # type: ignore[return-value]
         cell, log = place
-        where = f"{math.exp(log):.2g} of the stated bound at {_spelled(cell)}"
+        where = f"{math.exp(log):.2g} of the stated bound at {_spell(cell)}"
         if cell in [full_cell(changed, one) for one in own]:
             return "true here", f"limits in every cell, down to {where}"
         return self._tried_at(cell, changed, where)
@@ -544,7 +544,7 @@ class _Judge:
             outcome, why = self._tried_at(
                 places.cells[i],
                 changed,
-                f"{math.exp(logs[i]):.2g} of {sharper.id} at {_spelled(places.cells[i])}",
+                f"{math.exp(logs[i]):.2g} of {sharper.id} at {_spell(places.cells[i])}",
                 n_new=N_ELSEWHERE,
             )
             if outcome == "survived":
@@ -566,14 +566,14 @@ class _Judge:
         except REFUSALS as error:
             return "open", f"{where}: {_line(error)}"
         if evidence.n_failed:  # a failed trial counts as bad, and says nothing about the change
-            return "open", f"trials fail at {_spelled(cell)}"
+            return "open", f"trials fail at {_spell(cell)}"
         if evidence.verdict is Verdict.SUPPORTED and evidence.resolution is None:
             return "true here", f"holds with {where}"
         if evidence.verdict is not Verdict.REFUTED:
             return "open", f"{evidence.mark} with {where}"
         original = examination.evidence(at_most(self._procedure.in_cells([cell]), N_ELSEWHERE))
         if original.verdict is Verdict.REFUTED:
-            return "open", f"the statement itself fails at {_spelled(cell)}"
+            return "open", f"the statement itself fails at {_spell(cell)}"
         return "survived", f"false: refuted with {where}"
 
     def _larger_that_is_true(self, mutant: Mutant) -> str | None:
@@ -767,7 +767,7 @@ def _declares_cost(procedure: Procedure) -> bool:
     return experiment is not None and experiment.cost is not None
 
 
-def _spelled(cell: Params) -> str:
+def _spell(cell: Params) -> str:
     """A cell in one line."""
     return ", ".join(
         f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}"

@@ -170,7 +170,7 @@ def demands(
     """The missing trials of a claim, or where none is missing those of its placebos."""
     own = list(procedure.demands(store, level))
     drawing = [p for p in placebos if isinstance(p, Placebo) and p.draws]
-    if own or not drawing or not _asked(procedure.decide(store, level)):
+    if own or not drawing or not _is_asked(procedure.decide(store, level)):
         return own
     missing = []
     for placebo in drawing:
@@ -197,7 +197,7 @@ def _decide(
 ) -> Evidence:
     """The verdict of a claim over its live cells, with the reason beside every void one."""
     evidence = procedure.decide(store, level)
-    if not placebos or not _asked(evidence):
+    if not placebos or not _is_asked(evidence):
         return evidence
     parts = _parts(procedure)
     reasons: list[list[str]] = [[] for _ in parts]
@@ -253,7 +253,7 @@ def lives(
     return False
 
 
-def _asked(evidence: Evidence) -> bool:
+def _is_asked(evidence: Evidence) -> bool:
     """Whether support is in question.  A refutation needs no placebo."""
     return evidence.verdict in (Verdict.SUPPORTED, Verdict.INCONCLUSIVE)
 
@@ -331,7 +331,7 @@ def _table(
     )
 
 
-def told(entry: Entry | None) -> Iterator[str]:
+def describe_entry(entry: Entry | None) -> Iterator[str]:
     """A registry's entry in words."""
     if isinstance(entry, str):
         yield f"No placebo: {entry}."

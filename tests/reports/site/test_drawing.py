@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reports.dependencies import Edge, Graph, Node
-from reports.site.drawing import drawn
+from reports.site.drawing import draw_graph
 
 
 def node(name: str, column: int, row: float, *shaken: str, verdict: str = "SUPPORTED") -> Node:
@@ -37,7 +37,7 @@ GRAPH = Graph(
 
 def test_boxes_are_as_wide_as_their_names_and_columns_as_their_widest_box() -> None:
     """A letter takes 7.4, a margin 8, the sign two letters, a gap 58, a row 29, a box 22."""
-    boxes = {box["id"]: box for box in drawn(GRAPH, "p", item)["nodes"]}
+    boxes = {box["id"]: box for box in draw_graph(GRAPH, "p", item)["nodes"]}
     places = {name: (box["x"], box["y"], box["width"]) for name, box in boxes.items()}
     second, third = 12 + 38.2 + 58, 12 + 38.2 + 58 + 60.4 + 58
     assert {name: pytest.approx(place) for name, place in places.items()} == {
@@ -52,15 +52,15 @@ def test_boxes_are_as_wide_as_their_names_and_columns_as_their_widest_box() -> N
 
 
 def test_a_picture_is_as_large_as_its_boxes_and_two_margins() -> None:
-    picture = drawn(GRAPH, "p", item)
+    picture = draw_graph(GRAPH, "p", item)
     assert picture["width"] == round(12 + 38.2 + 58 + 60.4 + 58 + 53 + 12)
     assert picture["height"] == 12 + 2 * 29 + 22 + 12
-    empty = drawn(Graph(nodes=(), edges=(), alone=()), "p", item)
+    empty = draw_graph(Graph(nodes=(), edges=(), alone=()), "p", item)
     assert (empty["width"], empty["height"], empty["nodes"]) == (0, 0, [])
 
 
 def test_a_line_leaves_at_the_right_and_passes_a_column_along_its_row() -> None:
-    curve, shortcut = (edge["path"] for edge in drawn(GRAPH, "p", item)["edges"])
+    curve, shortcut = (edge["path"] for edge in draw_graph(GRAPH, "p", item)["edges"])
     assert curve == "M50.2 23.0C79.2 23.0 79.2 81.0 108.2 81.0"
     assert shortcut == "M50.2 23.0H108.2H168.6C197.6 23.0 197.6 37.5 226.6 37.5"
 
@@ -69,7 +69,7 @@ def test_a_line_that_rises_by_less_than_can_be_seen_is_straight() -> None:
     def path(row: float, start: float = 0.0) -> str:
         ends = (node("p.a", 0, start), node("p.b", 1, row))
         edge = Edge(source="p.a", target="p.b", through=())
-        picture = drawn(Graph(nodes=ends, edges=(edge,), alone=()), "p", item)
+        picture = draw_graph(Graph(nodes=ends, edges=(edge,), alone=()), "p", item)
         return str(picture["edges"][0]["path"])
 
     assert path(0.0) == "M50.2 23.0H108.2"
@@ -78,7 +78,7 @@ def test_a_line_that_rises_by_less_than_can_be_seen_is_straight() -> None:
 
 
 def test_signs_and_titles_tell_verdicts_without_colours() -> None:
-    boxes = {box["id"]: box for box in drawn(GRAPH, "p", item)["nodes"]}
+    boxes = {box["id"]: box for box in draw_graph(GRAPH, "p", item)["nodes"]}
     assert [boxes[name]["sign"] for name in ("p.a", "p.long", "p.b")] == ["✗", "✓", "·"]
     assert boxes["p.long"]["title"] == "p.long, HELD; rests on the refuted p.a"
     assert boxes["p.a"]["title"] == "p.a, HELD"

@@ -27,8 +27,8 @@ from verify.procedures.placebos import (
     Trivial,
     decide,
     demands,
+    describe_entry,
     lives,
-    told,
     with_columns,
 )
 from verify.procedures.probability import Probability
@@ -376,6 +376,6 @@ def test_columns_are_replaced_and_trials_with_finite_values_have_not_failed(tmp_
 
 
 def test_a_registry_says_what_is_done_in_place_of_the_algorithm():
-    assert list(told((START,))) == ["Placebos: a run that stays at its start."]
-    assert list(told("a law")) == ["No placebo: a law."]
-    assert list(told(None)) == []
+    assert list(describe_entry((START,))) == ["Placebos: a run that stays at its start."]
+    assert list(describe_entry("a law")) == ["No placebo: a law."]
+    assert list(describe_entry(None)) == []

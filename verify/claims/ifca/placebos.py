@@ -25,7 +25,7 @@ def _start(table: Table, params: Params) -> FloatArray:
     return np.full(table.n_trials, (0.5 - params["alpha"]) * params["Delta"])
 
 
-def _lengthened(table: Table, params: Params, *, factor: float) -> FloatArray:
+def _lengthen(table: Table, params: Params, *, factor: float) -> FloatArray:
     """So many times the distance at the start, (n_trials,)."""
     return _start(table, params) * factor
 
@@ -124,7 +124,7 @@ RANDOM_RUN = Control(
 TOO_LONG = Control(
     name="a run with steps that are too long",
     columns={
-        **{f"err_{t}": partial(_lengthened, factor=1.04**t) for t in range(1, N_STEPS + 1)},
+        **{f"err_{t}": partial(_lengthen, factor=1.04**t) for t in range(1, N_STEPS + 1)},
         "grew_from": _start,
     },
 )

@@ -40,7 +40,7 @@ from trials.experiments.ifca.step_sizes import RUN_STEP_SIZES
 from trials.run.cell import Params
 from trials.run.store import Table
 from verify.claim import Deferred, row
-from verify.claims.common import CannotTry, log_failure, spelled
+from verify.claims.common import CannotTry, log_failure, spell
 from verify.claims.ifca.cells import (
     C_1,
     COLUMNS,
@@ -209,7 +209,7 @@ def run_claim(
         bad=bad,
         delta=lambda params: statement.failure_probability(at_the_end(params)),
         event="an error above $\\varepsilon$ after the stated number of steps, with "
-        + spelled(constants),
+        + spell(constants),
         validate=lambda params: statement.require(values(params)),
         log_delta=log_delta,
         log_limit=lambda params: log_run_limit(

@@ -576,7 +576,7 @@ _SEPARATIONS = tuple(float(x) for x in np.geomspace(0.1, 1e8, 10))
 def theorem_1_vacuity(statement: Statement, _profile: Profile) -> Vacuity:
     """Every synthetic experiment of the paper, at the sizes where it reports recovery."""
     return Vacuity(
-        statement=_required(statement),
+        statement=_require(statement),
         settings=SETTINGS,
         along="n",
         smallest=3.0,
@@ -584,7 +584,7 @@ def theorem_1_vacuity(statement: Statement, _profile: Profile) -> Vacuity:
     )
 
 
-def _required(statement: Statement) -> Statement:
+def _require(statement: Statement) -> Statement:
     """The statement whose one condition is the requirement that it states."""
     requirement = Assumption(
         name="sample requirement", left=br.SAMPLES, right=statement.expr, strict=True
@@ -609,7 +609,7 @@ BELOW_THRESHOLD = Finding(
 def fig_5_phase(statement: Statement, _profile: Profile) -> Vacuity:
     """The experiment of Appendix D.3 with 600 samples a user."""
     return Vacuity(
-        statement=_required(statement),
+        statement=_require(statement),
         settings={"Fig. 5, right": {**_FOUR, "n": 600.0}},
         along="n",
         smallest=3.0,

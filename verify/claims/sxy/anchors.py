@@ -574,7 +574,7 @@ def _centres(place: str, k: int, d: int, rng: np.random.Generator) -> np.ndarray
     return np.asarray(centres / distances[~np.eye(k, dtype=bool)].min())
 
 
-def _grouped(point: Point) -> float:
+def _group_error(point: Point) -> float:
     """The largest error of a centre in units of Delta, or infinity where the clusters are wrong."""
     rng = np.random.default_rng(point["seed"])
     k, d = point["k"], point["d"]
@@ -603,7 +603,7 @@ def grouping(statement: Statement, profile: Profile) -> Search:
     return search(
         statement,
         profile,
-        lambda point: min(_grouped(point), 1e9),
+        lambda point: min(_group_error(point), 1e9),
         {
             "k": IntRange(1, 16),
             "d": IntRange(1, 20, log=True),

@@ -101,7 +101,7 @@ class _Round:
     rule: str
 
 
-def _drawn(point: Point, *, soft: bool) -> _Round:
+def _draw_round(point: Point, *, soft: bool) -> _Round:
     """The round of a point: clients of 1 to n rows, hard labels (8) or likelihoods at random."""
     rng = np.random.default_rng(int(point["seed"]))
     d, k, unit = int(point["d"]), int(point["k"]), point["unit"]
@@ -158,7 +158,7 @@ def one_round(statement: Statement, profile: Profile, *, soft: bool) -> Search:
     """The new models of the printed local steps against (11): any step, sizes and units."""
 
     def difference(point: Point) -> float:
-        r = _drawn(point, soft=soft)
+        r = _draw_round(point, soft=soft)
         moved = _local_models(r) - r.models
         stated = evaluate(statement.expr, {"eta": r.eta, "pull": 1.0}) * _recursion(r, statement)
         # Rounding of the local models is relative to them and to their largest intermediate.

@@ -254,7 +254,7 @@ def _deviation(table: Table, _cell: Params) -> FloatArray:
     return table["deviation"]
 
 
-def _lost(table: Table, cell: Params) -> FloatArray:
+def _read_lost(table: Table, cell: Params) -> FloatArray:
     return np.asarray(table["lost"] / cell["p"])
 
 
@@ -323,7 +323,7 @@ UPPER_BOUNDS = table(
     row(
         "sxy.prop1",
         PROP_1,
-        statistic=_lost,
+        statistic=_read_lost,
         drift=_IN_SHARES,
         calibration=NEAR,
         held_out=FAR,
@@ -333,7 +333,7 @@ UPPER_BOUNDS = table(
     row(
         "sxy.prop1-sharp",
         PROP_1_SHARP,
-        statistic=_lost,
+        statistic=_read_lost,
         drift=_IN_SHARES,
         calibration=NEAR,
         held_out=FAR,

@@ -194,13 +194,15 @@ def test_the_closest_models_are_one_apart(place: str, k: int, d: int) -> None:
 def test_one_anchor_a_model_errs_by_its_whole_move(k: int, unit: float) -> None:
     point = {"seed": 2, "k": k, "d": 4, "place": "simplex", "more": 0, "together": 0}
     point |= {"unit": unit, "epsilon": 0.2}
-    assert anchors._grouped(point) == pytest.approx(0.2 * (1 - 1e-9), rel=1e-9)
+    assert anchors._group_error(point) == pytest.approx(0.2 * (1 - 1e-9), rel=1e-9)
 
 
 def test_single_anchors_that_move_together_err_by_their_whole_move() -> None:
     """On a line the move of a model leads straight to a neighbour, or straight away from it."""
     point = {"seed": 2, "k": 3, "d": 1, "place": "line", "more": 0, "together": 1, "unit": 1.0}
-    assert anchors._grouped({**point, "epsilon": 0.1}) == pytest.approx(0.1 * (1 - 1e-9), rel=1e-9)
+    assert anchors._group_error({**point, "epsilon": 0.1}) == pytest.approx(
+        0.1 * (1 - 1e-9), rel=1e-9
+    )
 
 
 # -- local steps ---------------------------------------------------------------------------------
@@ -238,7 +240,7 @@ def test_kappa_is_that_of_the_rule() -> None:
 @pytest.mark.parametrize("unit", [1.0, 1e6])
 def test_a_drawn_round_has_the_stated_step_and_hard_labels(rule: str, unit: float) -> None:
     point = {"rule": rule, "M": 3, "n": 4, "d": 2, "k": 3, "s": 5, "gamma": 0.7, "unit": unit}
-    r = local_steps._drawn({**point, "seed": 8}, soft=False)
+    r = local_steps._draw_round({**point, "seed": 8}, soft=False)
     assert r.s == (5 if rule == "fedavg" else 1)
     curvatures = [np.linalg.eigvalsh(phi.T @ phi / len(phi)).max() for phi in r.features]
     assert r.eta * max(curvatures) == pytest.approx(0.7, rel=1e-12)
@@ -246,7 +248,7 @@ def test_a_drawn_round_has_the_stated_step_and_hard_labels(rule: str, unit: floa
         assert 1 <= len(y) <= 4
         losses = [((y - phi @ theta) ** 2).sum() for theta in r.models]
         assert weight.tolist() == [float(j == int(np.argmin(losses))) for j in range(3)]
-    soft = local_steps._drawn({**point, "seed": 8}, soft=True)
+    soft = local_steps._draw_round({**point, "seed": 8}, soft=True)
     assert soft.weights.sum(axis=1) == pytest.approx(np.ones(3))
     assert 0 < soft.weights.min() < soft.weights.max() < 1
 
