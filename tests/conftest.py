@@ -18,6 +18,9 @@ folders of tests lie in memory where the machine has a file system there.
 NumPy, Numba and OpenBLAS compute as on every other processor of the common level
 (`verify.arithmetic`), in the children that tests start as well.
 
+Python looks through all objects again and again for circles that nobody needs.  What the collection of
+the tests makes stays to the end, so it is left out (`gc.freeze`), and the others are looked at less often.
+
 Hypothesis draws the same examples in every run: a test's seed is the digest of its function, no
 example of an earlier run is tried, and the numbers in the loaded modules, which differ with the
 selected tests, are not.  ``--hypothesis-profile=explore`` draws new ones (the task explore).
@@ -26,6 +29,7 @@ selected tests, are not.  ``--hypothesis-profile=explore`` draws new ones (the t
 from __future__ import annotations
 
 import faulthandler
+import gc
 import os
 import signal
 import sys
@@ -119,6 +123,7 @@ _LONGEST = (
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    gc.disable()  # until the tests are collected
     if config.pluginmanager.hasplugin("xdist"):
         config.option.loadscopereorder = False  # by the number of tests; ours is by their time
     if config.getoption("--hypothesis-profile") != "explore":
@@ -148,6 +153,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         ranks[item] = next((i for i, name in enumerate(_LONGEST) if group.startswith(name)), last)
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: ranks[item])
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+    gc.enable()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -402,8 +402,10 @@ def test_a_reader_that_leaves_does_not_stop_the_run(tmp_path):
 #: The program with one list of arguments after the other, in one process.
 ONE_AFTER_THE_OTHER = """
 import sys
+from trials.run import distributed
 from verify.cli import main
 
+distributed.CONNECT_SECONDS = 0.2  # nobody will answer
 addresses, codes = sys.argv[4:], []
 for address in addresses:
     sys.argv[3:] = ["--scheduler", address, "--output", "run"]

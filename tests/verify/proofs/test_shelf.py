@@ -135,10 +135,10 @@ def test_the_domain_of_a_proof_holds_the_points_of_the_search(path):
             assert sorted(sides) == pytest.approx(sorted(own), rel=1e-9)
 
 
-def n_refused(n_forms, n_tampered):
+def n_refused(files, n_forms, n_tampered):
     """How many certificates of false forms of proved statements are refused, all that are tried."""
     draw, n_tried = random.Random(0), 0
-    for path in FILES:
+    for path in files:
         certificate = document(path)["certificate"]
         for changed in islice(false_forms(document(path)["statement"]), n_forms):
             for attempt in (certificate, *(tampered(certificate, draw) for _ in range(n_tampered))):
@@ -149,20 +149,26 @@ def n_refused(n_forms, n_tampered):
 
 def test_no_false_form_of_a_proved_statement_is_proved():
     """Neither by the certificate nor by one that was tampered with."""
-    assert n_refused(n_forms=2, n_tampered=2) >= 200
+    assert n_refused(FILES[::2], n_forms=1, n_tampered=1) >= 100
 
 
 @pytest.mark.slow
 def test_no_false_form_is_proved_by_thousands_of_certificates():
-    assert n_refused(n_forms=4, n_tampered=24) >= 2_000
+    assert n_refused(FILES, n_forms=4, n_tampered=24) >= 2_000
 
 
 def test_the_search_for_proofs_finds_none_of_a_false_statement(monkeypatch):
-    """Programs of fewer products than usual: one of 1,500 takes 18 CPU seconds."""
-    monkeypatch.setattr(handelman, "_PRODUCTS", 200)
-    for path in FILES[::6]:
+    """Programs of fewer products than usual: one of 1,500 takes 18 CPU seconds, one of 200 up to 9.
+
+    The task false tries thousands of statements with all products.
+    """
+    monkeypatch.setattr(handelman, "_PRODUCTS", 40)
+    n_tried = 0
+    for path in FILES[4::8]:
         for changed in islice(false_forms(document(path)["statement"]), 1):
-            assert find(changed, effort=2, steps=20, unchecked=True) is None
+            n_tried += 1
+            assert find(changed, effort=2, steps=10, unchecked=True) is None, document(path)
+    assert n_tried >= 15
 
 
 def test_a_proof_is_found_stored_and_found_again(tmp_path):
