@@ -18,8 +18,9 @@ folders of tests lie in memory where the machine has a file system there.
 NumPy, Numba and OpenBLAS compute as on every other processor of the common level
 (`verify.arithmetic`), in the children that tests start as well.
 
-Python looks through all objects again and again for circles that nobody needs.  What the collection of
-the tests makes stays to the end, so it is left out (`gc.freeze`), and the others are looked at less often.
+Python looks through all objects again and again for circles that nobody needs.  What the
+collection of the tests makes stays to the end, so that it is left out (`gc.freeze`).  The other
+objects are looked at less often.
 
 Hypothesis draws the same examples in every run: a test's seed is the digest of its function, no
 example of an earlier run is tried, and the numbers in the loaded modules, which differ with the
