@@ -100,6 +100,13 @@ def test_another_statement_is_another_theorem_without_a_record(name):
     assert asked.recorded(claim.build(PROFILES["quick"]), claim) is None
 
 
+def test_the_comment_names_the_hypotheses_that_the_argument_gives():
+    text = " ".join(theorems_of("odcl.eq7")[0].document("certificate").split())
+    assert "It uses the triangle inequality" in text
+    assert "It gives these hypotheses: own <= largest; mean <= largest." in text
+    assert "hypotheses" not in theorems_of("sxy.eq35")[0].document("certificate")
+
+
 @pytest.mark.parametrize("name", ["ifca.more-general-as-printed", "ifca.eq2-as-printed"])
 def test_a_false_statement_is_negated_with_rational_values(name):
     (first,) = theorems_of(name)

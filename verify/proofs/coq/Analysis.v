@@ -34,10 +34,22 @@ Proof.
     pose proof (S c C). assert (0 <= f' c * (b - a)) by (apply Rmult_le_pos; lra). lra.
 Qed.
 
+(* Extrema of numbers: the case that numbers exclude is closed. *)
+Ltac extrema :=
+  unfold Rmax, Rmin;
+  repeat match goal with
+  | |- context [Rle_dec ?a ?b] =>
+      let H := fresh in
+      destruct (Rle_dec a b) as [H | H];
+      [ try (exfalso; revert H; apply Rlt_not_le; interval with (i_prec 64))
+      | try (exfalso; apply H; interval with (i_prec 64)) ]
+  end.
+
 (* An inequality between numbers. *)
 Ltac number :=
   first [ lra
         | lazymatch goal with |- _ <> 0 => first [apply Rgt_not_eq; number | apply Rlt_not_eq; number] end
         | interval with (i_prec 64)
+        | progress extrema; number
         | interval with (i_prec 256)
         | interval with (i_prec 4200) ].

@@ -28,6 +28,7 @@ from verify.proofs.coq.theorems import Theorem
 from verify.proofs.failures import Failure, failures, numeric, registered
 from verify.proofs.propositions import Proposition, widens
 from verify.proofs.shelf import SHELF, known_shelves, path_of, relation_of
+from verify.proofs.terms import neutral
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,10 +152,20 @@ def _supported(proposition: Proposition, claim: Claim, own: Mapping[str, str]) -
         if narrowed:
             told += f" Proved where {', '.join(map(relation_of, narrowed))}."
         if proposition.by:
-            told += f" Outside the theorem: {proposition.by}"
+            told += f" Outside the theorem: {proposition.by}{_argued(proposition, statement)}"
         scripts = dict(_scripts(statement, certificate)) | dict(own)
         yield Asked(theorem=theorems.whole(statement, told), scripts=scripts, narrowed=narrowed,
                     by=proposition.by)  # fmt: skip
+
+
+def _argued(proposition: Proposition, statement: Mapping[str, Any]) -> str:
+    """The hypotheses of a theorem that the argument outside it gives."""
+    if proposition.reduction is None:
+        return ""
+    n_argued = len(proposition.reduction.given)
+    argued = [[neutral(a), neutral(b)] for a, b, _ in proposition.assumptions[:n_argued]]
+    lines = [relation(each) for each in statement["given"] if list(each[1:]) in argued]
+    return f" It gives these hypotheses: {'; '.join(dict.fromkeys(lines))}." if lines else ""
 
 
 def _scripts(statement: Mapping[str, Any], certificate: Any) -> Iterator[tuple[str, str]]:
