@@ -19,12 +19,20 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trials.checks import FloatArray, IntArray, InvalidParameter, one_of
 from trials.ifca.communication import floats_down, floats_up
 from trials.networks.architectures import Network, Tensor, Weights, load_torch
 from trials.networks.federations import Federation
-from trials.networks.local_steps import batched, in_span
+from trials.networks.local_steps import (
+    batched,
+    by_pixel,
+    hidden_inputs,
+    in_span,
+    one_by_one,
+    scores_of_hidden,
+)
 from trials.parameters import Integer, Maybe, Real, validated
 
 
@@ -272,14 +280,16 @@ def _round(
     rng = np.random.default_rng([seed, 2, t])
     m, p = federation.m, options.participants or federation.m
     subset = np.arange(m) if p == m else np.sort(rng.choice(m, p, replace=False))
-    labels = state.labels.copy()
-    if estimates:
-        losses = client_losses(network, federation, state.models, subset, options)
-        labels[subset] = losses.argmin(axis=1)
-        chosen = float(losses[np.arange(p), labels[subset]].mean())
-    else:
-        chosen = _loss_of_known(network, federation, state.models, subset, labels, options)
-    models = _averaged(network, federation, options, t, state.models, subset, labels, rng)
+    step = options.step_size * options.step_decay**t
+    labels, losses = state.labels.copy(), np.empty(p)
+    sums = [{name: load_torch().zeros_like(leaf) for name, leaf in model.items()}
+            for model in state.models]  # fmt: skip
+    for first in range(0, p, options.chunk):
+        part = slice(first, first + options.chunk)
+        visit = _Visit(network, federation, options, state.models, subset[part])
+        labels[subset[part]], losses[part] = visit.ask(None if estimates else labels[subset[part]])
+        visit.step(labels[subset[part]], step, rng, sums)
+    models = _averaged(options, federation.m, state.models, sums, labels[subset])
     d = sum(leaf.numel() for leaf in models[0].values())
     n_shared = sum(models[0][name].numel() for name in options.shared)
     k = options.k if estimates else 1
@@ -288,22 +298,102 @@ def _round(
         state,
         models=models,
         labels=labels,
-        losses=[*state.losses, chosen],
+        losses=[*state.losses, float(losses.mean())],
         identities=[*state.identities, identity_accuracy(labels, federation.clusters, options.k)],
         floats=[*state.floats, sent],
     )
 
 
-def _loss_of_known(
-    network: Network, federation: Federation, models: list[Weights], clients: IntArray,
-    labels: IntArray, options: Options,
-) -> float:  # fmt: skip
-    """The mean loss of clients under the models of their labels.  No other model is evaluated."""
-    total = 0.0
-    for j in np.unique(labels[clients]):
-        own = clients[labels[clients] == j]
-        total += float(client_losses(network, federation, [models[j]], own, options).sum())
-    return total / len(clients)
+class _Visit:
+    """Some participants of a round, whose images are read and turned once.
+
+    A network with one hidden layer keeps what its hidden units get, (c, n, h) a model: the losses
+    need it, and so does the first local step.
+    """
+
+    def __init__(
+        self, network: Network, federation: Federation, options: Options, models: list[Weights],
+        clients: IntArray,
+    ) -> None:  # fmt: skip
+        self.network, self.federation, self.options = network, federation, options
+        self.models, self.clients = models, clients
+        self.x, self.y = _on_device(*federation.batch(clients), options.device)
+        self.inputs: dict[int, Tensor] = {}
+
+    def ask(self, known: IntArray | None) -> tuple[IntArray, FloatArray]:
+        """Each client's model, of the smallest loss or the known one, and its loss, (c,) both."""
+        c, k = len(self.clients), len(self.models)
+        losses = np.full((c, k), np.nan)
+        for j in range(k) if known is None else np.unique(known):
+            own = slice(None) if known is None else _where(known == j)
+            losses[own, j] = self._loss(int(j), own)
+        labels = losses.argmin(axis=1) if known is None else known
+        return labels, losses[np.arange(c), labels]
+
+    def _loss(self, j: int, own: IntArray | slice) -> FloatArray:
+        torch = load_torch()
+        with torch.no_grad():
+            x, y, inputs = self.x[own], self.y[own], None
+            if self.network.one_hidden:
+                inputs = hidden_inputs(self.network, self.models[j], x)
+                self.inputs[j] = inputs.new_empty(len(self.x), *inputs.shape[1:])
+                self.inputs[j][own] = inputs
+            scores = _scores(self.network, self.models[j], x, inputs)
+            loss = torch.nn.functional.cross_entropy(scores, y.flatten(), reduction="none")
+            found: FloatArray = loss.reshape(y.shape).mean(dim=1).double().cpu().numpy()
+            return found
+
+    def step(
+        self, labels: IntArray, step: float, rng: np.random.Generator, sums: list[Weights]
+    ) -> None:
+        """Add the clients' parameters after their local steps to the sums of their models."""
+        for j in np.unique(labels):
+            own = _where(labels == j)
+            ended = self._ended(int(j), own, step, rng)
+            for name, leaf in ended.items():
+                sums[j][name] += leaf
+
+    def _ended(
+        self, j: int, own: IntArray | slice, step: float, rng: np.random.Generator
+    ) -> Weights:
+        options, start = self.options, self.models[j]
+        if not _whole(options):
+            drawn = [
+                _drawn_batch(self.federation, options, self.clients[own], rng)
+                for _ in range(options.local_steps)
+            ]
+            x, y = [each for each, _ in drawn], [each for _, each in drawn]
+        elif self.network.one_hidden:
+            return in_span(self.network, start, self.x[own], self.y[own], step,
+                           options.local_steps, self.inputs[j][own])  # fmt: skip
+        else:
+            x, y = [self.x[own]] * options.local_steps, [self.y[own]] * options.local_steps
+        ended = _steps(self.network, options)(self.network, start, x, y, step)
+        return {name: leaf.sum(dim=0) for name, leaf in ended.items()}
+
+
+def _where(chosen: NDArray[np.bool_]) -> IntArray | slice:
+    """Places of the chosen.  All of them are a slice, which copies no image."""
+    return slice(None) if chosen.all() else np.flatnonzero(chosen)
+
+
+def _whole(options: Options) -> bool:
+    """Whether a local step takes all images as they are."""
+    return options.batch_size is None and not options.crop and not options.flip
+
+
+def _steps(network: Network, options: Options) -> Callable[..., Weights]:
+    """The way to take many clients' steps.  Convolutions are slower in a batch on a processor."""
+    alone = options.device == "cpu" and not network.one_hidden
+    return one_by_one if alone else batched
+
+
+def _scores(network: Network, model: Weights, x: Tensor, inputs: Tensor | None = None) -> Tensor:
+    """The scores (c n, classes) of images (c, n, ...), from what hidden units get where known."""
+    if network.one_hidden:
+        inputs = hidden_inputs(network, model, x) if inputs is None else inputs
+        return scores_of_hidden(network, model, inputs)
+    return network.scores(model, by_pixel(x.flatten(0, 1)))
 
 
 def client_losses(
@@ -325,9 +415,9 @@ def client_scores(
         for first in range(0, len(clients), options.chunk):
             part = slice(first, first + options.chunk)
             x, y = _on_device(*federation.batch(clients[part]), options.device)
-            images, labels = x.flatten(0, 1), y.flatten()
+            labels = y.flatten()
             for j, model in enumerate(models):
-                scores = network.scores(model, images)
+                scores = _scores(network, model, x)
                 loss = torch.nn.functional.cross_entropy(scores, labels, reduction="none")
                 losses[part, j] = loss.reshape(y.shape).mean(dim=1).cpu().numpy()
                 hits = (scores.argmax(dim=1) == labels).float().reshape(y.shape)
@@ -336,63 +426,22 @@ def client_scores(
 
 
 def _averaged(
-    network: Network, federation: Federation, options: Options, t: int, models: list[Weights],
-    subset: IntArray, labels: IntArray, rng: np.random.Generator,
-) -> list[Weights]:  # fmt: skip
+    options: Options, m: int, models: list[Weights], sums: list[Weights], labels: IntArray
+) -> list[Weights]:
     """Lines 14 and 15 of Algorithm 2.  A model that nobody chose keeps its own parameters."""
-    torch = load_torch()
-    step = options.step_size * options.step_decay**t
-    sums: list[Weights] = []
-    counts = [int((labels[subset] == j).sum()) for j in range(options.k)]
-    for j, start in enumerate(models):
-        total = {name: torch.zeros_like(leaf) for name, leaf in start.items()}
-        own = subset[labels[subset] == j]
-        for first in range(0, len(own), options.chunk):
-            part = own[first : first + options.chunk]
-            ended = _stepped(network, federation, options, start, part, step, rng)
-            total = {name: total[name] + ended[name] for name in total}
-        sums.append(total)
-    p = len(subset)
     found = []
     for j, start in enumerate(models):
         mean = {}
         for name, leaf in start.items():
             pooled = name in options.shared
-            number = p if pooled else counts[j]
+            number = len(labels) if pooled else int((labels == j).sum())
             total = sum(each[name] for each in sums) if pooled else sums[j][name]
             if options.averaging == "gradient":  # the ends are one step away: sum of the gradients
-                mean[name] = leaf + (total - number * leaf) / federation.m
+                mean[name] = leaf + (total - number * leaf) / m
             else:
                 mean[name] = total / number if number else leaf
         found.append(mean)
     return found
-
-
-def _stepped(
-    network: Network, federation: Federation, options: Options, start: Weights, clients: IntArray,
-    step: float, rng: np.random.Generator,
-) -> Weights:  # fmt: skip
-    """The sum over some clients of the parameters after their local steps."""
-    torch = load_torch()
-    whole = options.batch_size is None and not options.crop and not options.flip
-    if whole:
-        x, y = _on_device(*federation.batch(clients), options.device)
-        if network.one_hidden:
-            return in_span(network, start, x, y, step, options.local_steps)
-        batches = [x] * options.local_steps, [y] * options.local_steps
-    else:
-        drawn = [
-            _drawn_batch(federation, options, clients, rng) for _ in range(options.local_steps)
-        ]
-        batches = [x for x, _ in drawn], [y for _, y in drawn]
-    # One at a time on a processor: convolutions with weights of their own are slower in a batch.
-    width = 1 if options.device == "cpu" else len(clients)
-    total = {name: torch.zeros_like(leaf) for name, leaf in start.items()}
-    for first in range(0, len(clients), width):
-        x, y = ([each[first : first + width] for each in part] for part in batches)
-        ended = batched(network, start, x, y, step)
-        total = {name: total[name] + leaf.sum(dim=0) for name, leaf in ended.items()}
-    return total
 
 
 def _drawn_batch(
@@ -463,25 +512,39 @@ def train_alone(
     """
     torch = load_torch()
     start = network.init(int(np.random.SeedSequence([seed, 3]).generate_state(1)[0]))
+    start = {name: leaf.to(options.device) for name, leaf in start.items()}
     rng = np.random.default_rng([seed, 4])
-    found: list[Weights] = []
     with one_thread():
-        for first in range(0, len(clients), options.chunk):
-            part = clients[first : first + options.chunk]
-            own: Weights = {
-                name: leaf.to(options.device).expand(len(part), *leaf.shape)
-                for name, leaf in start.items()
-            }
-            for t in range(options.rounds):
-                step = options.step_size * options.step_decay**t
-                for _ in range(options.local_steps):
-                    if options.batch_size is None:
-                        x, y = _on_device(*federation.batch(part), options.device)
-                    else:
-                        x, y = _drawn_batch(federation, options, part, rng)
-                    own = batched(network, own, [x], [y], step)
-            found.append(own)
+        found = [
+            _alone(network, federation, clients[first : first + options.chunk], options, start, rng)
+            for first in range(0, len(clients), options.chunk)
+        ]
     return {name: torch.cat([each[name] for each in found]) for name in start}
+
+
+def _alone(
+    network: Network, federation: Federation, part: IntArray, options: Options, start: Weights,
+    rng: np.random.Generator,
+) -> Weights:  # fmt: skip
+    """The models of some clients that train alone."""
+    torch = load_torch()
+    own: Weights = {name: leaf.expand(len(part), *leaf.shape) for name, leaf in start.items()}
+    if _whole(options):
+        x, y = _on_device(*federation.batch(part), options.device)
+        if network.one_hidden and options.step_decay == 1.0:
+            n_steps = options.rounds * options.local_steps
+            ended = [in_span(network, start, x[i : i + 1], y[i : i + 1], options.step_size, n_steps)
+                     for i in range(len(part))]  # fmt: skip
+            return {name: torch.stack([each[name] for each in ended]) for name in start}
+    take = _steps(network, options)
+    for t in range(options.rounds):
+        drawn = [
+            (x, y) if _whole(options) else _drawn_batch(federation, options, part, rng)
+            for _ in range(options.local_steps)
+        ]
+        own = take(network, own, [each for each, _ in drawn], [each for _, each in drawn],
+                   options.step_size * options.step_decay**t)  # fmt: skip
+    return own
 
 
 def accuracies_alone(
