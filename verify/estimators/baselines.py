@@ -202,8 +202,8 @@ def known_clusters(labels: Any, names: list[Any]) -> tuple[IntArray, int]:
         if lost:
             raise InvalidParameter(f"labels has no cluster for client {lost[0]!r}")
         values = [labels[name] for name in names]
-    else:
-        values = np.asarray(labels).tolist()
+    else:  # an array of a list of numbers and texts would make the number -1 a text
+        values = list(labels) if isinstance(labels, list | tuple) else np.asarray(labels).tolist()
     if not isinstance(values, list) or len(values) != len(names):
         raise InvalidParameter(f"labels must hold {len(names)} clusters, one a client")
     given = list(dict.fromkeys(v for v in values if v != -1))

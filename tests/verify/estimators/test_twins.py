@@ -1,0 +1,489 @@
+"""NumPy twins, written with loops, of what the estimators share: clients, predictions, losses."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+
+from trials.checks import InvalidParameter
+from trials.clustering.convex import convex_clustering_path
+from trials.models.clients import ClientData
+from trials.models.losses import LogisticLoss, SquaredLoss
+from verify.estimators import IFCA, ClusterOracle, GlobalModel, LocalModels, OneShotClustering
+from verify.estimators.baselines import cluster_means, floats_of_rows, known_clusters
+from verify.estimators.ifca import random_starts
+from verify.estimators.losses import client_losses, mean_loss, minimisers, pooled, smoothness
+from verify.estimators.one_shot import _cut_convex, _cut_sparse, _weights
+from verify.estimators.rows import read_rows
+from verify.estimators.splitting import WholeClients
+
+SIZES = [1, 2, 3, 5, 1, 4]
+
+
+def ragged(rng, sizes=(1, 2, 3, 5, 1, 4), d=2):
+    """Clients one below the other."""
+    n = sum(sizes)
+    return ClientData(
+        features=rng.standard_normal((n, d)),
+        responses=rng.standard_normal(n),
+        offsets=np.concatenate([[0], np.cumsum(sizes)]),
+    )
+
+
+def rows_of(data, i):
+    own = slice(data.offsets[i], data.offsets[i + 1])
+    return data.features[own], data.responses[own]
+
+
+# -- clients of rows -----------------------------------------------------------------------------
+
+NAMES = {
+    "sorted": [1, 1, 4, 4, 9],
+    "unsorted": [9, 1, 4, 1, 9],
+    "negative": [-2, 7, -2, 0, 7],
+    "large": [2**62, 5, 2**62, 5, -(2**62)],
+    "unsigned": np.array([3, 1, 3, 2**63 + 1, 1], dtype=np.uint64),
+    "floats": np.array([0.5, -1.0, 0.5, 3.0, -1.0]),
+    "text": ["b", "a", "b", "ä", "a"],
+    "bytes": np.array([b"b", b"a", b"b", b"c", b"a"]),
+    "mixed": ["b", 1, "b", None.__class__, 1],
+    "pairs": [(1, "x"), (0, "y"), (1, "x"), (1, "a"), (0, "y")],
+}
+
+
+@pytest.mark.parametrize("kind", NAMES)
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_row_keeps_its_client_and_clients_are_in_order(kind, whole):
+    values = NAMES[kind]
+    if whole and not isinstance(values, np.ndarray):
+        given = np.empty(len(values), dtype=object)
+        given[:] = values
+    else:
+        given = values
+    found = read_rows(given, 5)
+    ids = found.ids.tolist()
+    assert [ids[j] for j in found.owner] == list(values.tolist() if isinstance(values, np.ndarray)
+                                                 else values)  # fmt: skip
+    distinct = list(dict.fromkeys(values.tolist() if isinstance(values, np.ndarray) else values))
+    assert ids == (distinct if kind == "mixed" else sorted(distinct))
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), []])
+def test_the_first_row_without_a_client_is_named(missing):
+    with pytest.raises(InvalidParameter, match=r"clients\[3\]=.* names no client"):
+        read_rows(["a", "b", "a", missing, missing], 5)
+    if missing is not None and missing != []:
+        with pytest.raises(InvalidParameter, match=r"clients\[1\]="):
+            read_rows(np.array([1.0, np.nan, np.nan]), 3)
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_rows_are_put_together_client_by_client_in_their_order(frozen):
+    rng = np.random.default_rng(0)
+    who = rng.permutation(np.repeat(np.arange(6), SIZES))
+    x, y = rng.standard_normal((16, 2)), np.arange(16.0)
+    x.setflags(write=not frozen)
+    data = read_rows(who, 16).client_data(x, y)
+    assert np.diff(data.offsets).tolist() == SIZES
+    assert data.features.flags.writeable
+    for i in range(6):
+        own_x, own_y = rows_of(data, i)
+        assert own_y.tolist() == [float(r) for r in range(16) if who[r] == i]
+        np.testing.assert_array_equal(own_x, x[own_y.astype(int)])
+
+
+@pytest.mark.parametrize("seed", [None, 0, 1])
+def test_folds_are_filled_with_the_largest_client_first(seed):
+    rng = np.random.default_rng(3)
+    sizes = [4, 7, 1, 4, 2, 7, 1, 1, 9]
+    who = rng.permutation(np.repeat(np.arange(9), sizes))
+    order = list(range(9)) if seed is None else np.random.default_rng(seed).permutation(9).tolist()
+    order.sort(key=lambda i: -sizes[i])  # stable: equal clients keep their order
+    folds, filled = [[] for _ in range(4)], [0] * 4
+    for i in order:
+        least = filled.index(min(filled))
+        folds[least].append(i)
+        filled[least] += sizes[i]
+    found = list(WholeClients(4, random_state=seed).split(np.zeros((36, 1)), clients=who))
+    for clients, (train, test) in zip(folds, found, strict=True):
+        assert test.tolist() == [r for r in range(36) if who[r] in clients]
+        assert train.tolist() == [r for r in range(36) if who[r] not in clients]
+
+
+# -- losses --------------------------------------------------------------------------------------
+
+
+class Own:
+    """The squared loss with a penalty, as a user would write it."""
+
+    def values(self, x, y, theta):
+        return 0.5 * (y - x @ theta) ** 2 + 0.05 * (theta @ theta)
+
+    def gradients(self, x, y, theta):
+        return (x @ theta - y)[:, None] * x + 0.1 * theta
+
+
+def of_one_row(loss, x, y, theta):
+    """The loss of one row, and its penalty."""
+    margin = sum(a * b for a, b in zip(x, theta, strict=True))
+    square = sum(t * t for t in theta)
+    if isinstance(loss, LogisticLoss):
+        return math.log1p(math.exp(-y * margin)), 0.5 * loss.l2 * square
+    scale = getattr(loss, "scale", 1.0)
+    return 0.5 * scale * (y - margin) ** 2, 0.5 * getattr(loss, "l2", 0.1) * square
+
+
+LOSSES = [SquaredLoss(), SquaredLoss(l2=0.3, scale=2.0), LogisticLoss(l2=0.2), Own()]
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: repr(loss)[:24])
+@pytest.mark.parametrize("k", [1, 3, 8, 9, 11])
+def test_losses_of_clients_and_of_all_rows_are_loops_over_rows(loss, k):
+    rng = np.random.default_rng(k)
+    data = ragged(rng)
+    if isinstance(loss, LogisticLoss):
+        data = ClientData(features=data.features, responses=np.sign(data.responses),
+                          offsets=data.offsets)  # fmt: skip
+    models = rng.standard_normal((k, 2))
+    found = client_losses(data, models, loss)
+    for i in range(6):
+        x, y = rows_of(data, i)
+        for j, theta in enumerate(models):
+            each = [of_one_row(loss, a, b, theta) for a, b in zip(x, y, strict=True)]
+            assert found[i, j] == pytest.approx(sum(a + b for a, b in each) / len(each))
+    labels = rng.integers(0, k, 6)
+    labels[2] = -1
+    ours = not isinstance(loss, Own)  # a penalty of ours is left out
+    values = [
+        sum(of_one_row(loss, a, b, models[labels[i]])[: 1 if ours else 2])
+        for i in range(6)
+        if labels[i] >= 0
+        for a, b in zip(*rows_of(data, i), strict=True)
+    ]
+    assert mean_loss(data, models, labels, loss) == pytest.approx(sum(values) / len(values))
+
+
+@pytest.mark.parametrize("loss", LOSSES[:3], ids=lambda loss: repr(loss)[:24])
+@pytest.mark.parametrize("d", [1, 2, 4])
+def test_smoothness_is_the_largest_curvature_of_a_client(loss, d):
+    rng = np.random.default_rng(d)
+    data = ragged(rng, d=d)
+    curvature = 0.25 if isinstance(loss, LogisticLoss) else loss.scale
+    largest = max(
+        np.linalg.eigvalsh(x.T @ x / len(x))[-1] for x, _ in (rows_of(data, i) for i in range(6))
+    )
+    assert smoothness(data, loss) == pytest.approx(curvature * largest + loss.l2)
+
+
+def test_the_largest_curvature_may_be_that_of_a_client_behind_the_first_part():
+    """Clients of 512 rows are taken 16 at a time."""
+    rng = np.random.default_rng(5)
+    x = rng.standard_normal((18 * 512, 512))
+    x[17 * 512 :] *= 3.0
+    data = ClientData(features=x, responses=np.zeros(len(x)), offsets=512 * np.arange(19))
+    own = x[17 * 512 :]
+    largest = np.linalg.eigvalsh(own.T @ own / 512)[-1]
+    assert smoothness(data, SquaredLoss()) == pytest.approx(largest)
+
+
+def test_pooled_rows_are_those_of_the_clusters_clients():
+    rng = np.random.default_rng(6)
+    data, labels = ragged(rng), np.array([2, 0, 1, 0, 2, 1])
+    found = pooled(data, labels, 3)
+    for j in range(3):
+        own = [rows_of(data, i) for i in range(6) if labels[i] == j]
+        x, y = rows_of(found, j)
+        np.testing.assert_array_equal(x, np.concatenate([a for a, _ in own]))
+        np.testing.assert_array_equal(y, np.concatenate([b for _, b in own]))
+
+
+def test_means_and_names_of_clusters():
+    points, labels = (
+        np.random.default_rng(7).standard_normal((7, 3)),
+        np.array([1, 0, 1, 1, 2, 0, 2]),
+    )
+    found = cluster_means(points, labels, 3)
+    for j in range(3):
+        own = [p for p, label in zip(points, labels, strict=True) if label == j]
+        np.testing.assert_allclose(found[j], sum(own) / len(own))
+    names = list("abcde")
+    said = {"a": "z", "b": -1, "c": "x", "d": -1, "e": "z"}
+    assert known_clusters(said, names)[0].tolist() == [1, 2, 0, 3, 1]
+    assert known_clusters(said, names)[1] == 4
+    assert known_clusters([-1] * 5, names)[0].tolist() == [0, 1, 2, 3, 4]
+    assert known_clusters([7, "x", 7, -1, "x"], names)[0].tolist() == [0, 1, 0, 2, 1]
+    with pytest.raises(InvalidParameter, match="no cluster for client 'c'"):
+        known_clusters({"a": 0, "b": 0}, names)
+    with pytest.raises(InvalidParameter, match="must hold 5 clusters"):
+        known_clusters([0, 1, 0, 1], names)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 7])
+def test_rows_or_their_moments_are_sent_whichever_is_less(d):
+    data = ragged(np.random.default_rng(8), d=d)
+    moments = d * (d + 1) // 2 + d  # of X'X, which is symmetric, and of X'y
+    assert floats_of_rows(data, SquaredLoss()) == sum(min(n * (d + 1), moments) for n in SIZES)
+    assert floats_of_rows(data, LogisticLoss(l2=0.0)) == sum(n * (d + 1) for n in SIZES)
+
+
+def test_a_minimiser_of_ones_own_loss_is_that_of_the_same_ridge_regression():
+    data = ragged(np.random.default_rng(9))
+    np.testing.assert_allclose(
+        minimisers(data, Own()), minimisers(data, SquaredLoss(l2=0.1)), atol=1e-7
+    )
+
+
+# -- predictions ---------------------------------------------------------------------------------
+
+
+def fitted_clusters(rng, loss="squared", intercept=False):
+    """A fit with three clusters of 3, 2 and 1 clients, named out of order."""
+    names = ["f", "b", "a", "e", "d", "c"]
+    truth = {"a": 0, "b": 1, "c": 1, "d": 1, "e": 0, "f": 2}
+    models = np.array([[2.0, 0.0], [0.0, 2.0], [-2.0, 1.0]])
+    who = rng.permutation(np.repeat(names, 40))
+    x = rng.standard_normal((240, 2))
+    raw = np.einsum("nd,nd->n", x, models[[truth[w] for w in who]]) + 0.5 * intercept
+    y = np.where(raw > 0, "yes", "no") if loss == "logistic" else raw
+    fit = ClusterOracle(truth, loss=loss, l2=0.1 if loss == "logistic" else None,
+                        fit_intercept=intercept).fit(x, y, clients=who)  # fmt: skip
+    return fit, truth, models
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_predictions_are_those_of_the_clients_own_model(loss, intercept):
+    rng = np.random.default_rng(10)
+    fit, truth, _ = fitted_clusters(rng, loss, intercept)
+    who, x = ["c", "f", "a", "f", "e"], rng.standard_normal((5, 2))
+    x[2] = 0.0
+    scores = [
+        float(row @ fit.models_[truth[w]] + fit.intercepts_[truth[w]])
+        for w, row in zip(who, x, strict=True)
+    ]
+    assert (fit.intercepts_ != 0).all() == intercept
+    found = fit.predict(x, clients=who)
+    labelled = fit.predict_as(x, [truth[w] for w in who])
+    if loss == "squared":
+        np.testing.assert_allclose(found, scores)
+        np.testing.assert_allclose(labelled, scores)
+    else:
+        assert found.tolist() == labelled.tolist() == ["yes" if s > 0 else "no" for s in scores]
+        if not intercept:
+            assert found[2] == "no"  # log odds of nothing: the first class
+        np.testing.assert_allclose(fit.decision_function(x, clients=who), scores)
+        odds = [1.0 / (1.0 + math.exp(-s)) for s in scores]
+        np.testing.assert_allclose(fit.predict_proba(x, clients=who),
+                                   [[1.0 - p, p] for p in odds])  # fmt: skip
+    assert fit.predict_as(x, 2).tolist() == fit.predict_as(x, [2] * 5).tolist()
+    for bad in (-1, 3):
+        with pytest.raises(InvalidParameter, match=r"labels=.* must be in \[0, 3\)"):
+            fit.predict_as(x, bad)
+    with pytest.raises(InvalidParameter, match="client 'new' was not fitted"):
+        fit.predict(x, clients=["a", "b", "new", "c", "d"])
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_a_new_client_is_placed_by_its_first_rows_and_scored_on_the_others(loss):
+    """With one row it has the model of most clients, the first of equals."""
+    rng = np.random.default_rng(11)
+    fit, truth, models = fitted_clusters(rng, loss)
+    new = {"n1": 1, "n2": 2, "n3": 3, "n5": 5}
+    who = np.array(["a", "c", *(name for name, n in new.items() for _ in range(n)), "f"])
+    who = who[rng.permutation(len(who))]
+    x = rng.standard_normal((len(who), 2)) * 3.0
+    own = {**truth, "n1": 0, "n2": 2, "n3": 0, "n5": 2}
+    raw = np.einsum("nd,nd->n", x, models[[own[w] for w in who]]) + 0.3 * rng.standard_normal(
+        len(who)
+    )
+    y = np.where(raw > 0, "yes", "no") if loss == "logistic" else raw
+    said, weights = [], rng.uniform(0.5, 2.0, len(who))
+    for w in dict.fromkeys(who.tolist()):
+        mine = [i for i in range(len(who)) if who[i] == w]
+        n_used = 0 if w in truth else len(mine) // 2
+        if w in truth:
+            label = truth[w]
+        elif not n_used:
+            label = 1  # three of six clients
+        else:
+            sign = np.where(y == "yes", 1.0, -1.0) if loss == "logistic" else y
+            kind = LogisticLoss(l2=0.1) if loss == "logistic" else SquaredLoss()
+            sums = [
+                sum(sum(of_one_row(kind, x[i], sign[i], theta)) for i in mine[:n_used])
+                for theta in fit.models_
+            ]
+            label = sums.index(min(sums))
+        for i in mine[n_used:]:
+            value = x[i] @ fit.models_[label]
+            said.append((y[i], ("yes" if value > 0 else "no") if loss == "logistic" else value,
+                         weights[i]))  # fmt: skip
+    total = sum(w for _, _, w in said)
+    if loss == "logistic":
+        wanted = sum(w for a, b, w in said if a == b) / total
+    else:
+        mean = sum(w * a for a, _, w in said) / total
+        wanted = 1.0 - sum(w * (a - b) ** 2 for a, b, w in said) / sum(
+            w * (a - mean) ** 2 for a, _, w in said
+        )
+    assert fit.score(x, y, clients=who, sample_weight=weights) == pytest.approx(wanted)
+
+
+def test_clients_never_seen_get_the_model_of_least_mean_loss_in_the_order_of_their_names():
+    rng = np.random.default_rng(12)
+    fit, _, models = fitted_clusters(rng)
+    own = {"z": 2, "x": 0, "y": 1}
+    who = rng.permutation(np.repeat(["z", "x", "y"], [3, 1, 4]))
+    x = rng.standard_normal((8, 2)) * 4.0
+    y = np.einsum("nd,nd->n", x, models[[own[w] for w in who]])
+    assert fit.assign(x, y, clients=who).tolist() == [0, 1, 2]
+
+
+def test_one_model_needs_no_client_and_knows_every_one():
+    rng = np.random.default_rng(13)
+    x, y = rng.standard_normal((12, 2)), rng.standard_normal(12)
+    fit = GlobalModel().fit(x, y, clients=np.repeat([3, 1, 2], 4))
+    np.testing.assert_allclose(fit.predict(x), x @ np.linalg.lstsq(x, y, rcond=None)[0])
+    np.testing.assert_allclose(fit.predict(x[:2], clients=["new", "other"]), fit.predict(x[:2]))
+    assert (fit.n_rounds_, fit.floats_down_, fit.floats_up_) == (1, 6, 15)  # five numbers a client
+
+
+# -- methods -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("k", [1, 2, 3, 5])
+def test_a_path_is_cut_at_its_first_partition_of_at_most_k_clusters(seed, k):
+    rng = np.random.default_rng(seed)
+    points = rng.standard_normal((7, 2)) + 3.0 * rng.integers(0, 3, 7)[:, None]
+    if seed % 2:
+        points[3] = points[5]  # they are together before the first penalty
+    path = convex_clustering_path(points)
+    ends = np.unique([0.0, *path.breakpoints])
+    middles = [*(0.5 * (a + b) for a, b in itertools.pairwise(ends)), 2 * ends[-1] + 1]
+    parts = [np.unique(path.labels(at), return_inverse=True)[1].tolist() for at in middles]
+    wanted = next((p for p in parts if max(p) < k), [0] * 7)
+    found = np.unique(_cut_convex(points, k), return_inverse=True)[1].tolist()
+    same = {(a, b) for a, b in zip(found, wanted, strict=True)}
+    assert len(same) == max(found) + 1 == max(wanted) + 1
+
+
+@pytest.mark.parametrize("k", [1, 2, 4])
+def test_a_sparse_path_is_cut_at_its_first_partition_of_at_most_k_clusters(k):
+    rng = np.random.default_rng(k)
+    points = rng.standard_normal((12, 2)) * 0.1 + 5.0 * (np.arange(12) % 4)[:, None]
+    found = _cut_sparse(points, _weights(points, 3), k)
+    assert len(set(found.tolist())) == k
+    assert len(set(_cut_sparse(points[:1], _weights(points[:1], 3), 1).tolist())) == 1
+    if k == 4:
+        assert {tuple(found[np.arange(12) % 4 == j].tolist()) for j in range(4)} == {
+            (found[j],) * 3 for j in range(4)
+        }
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 3])
+def test_one_shot_models_are_means_of_minimisers_and_rounds_go_on_within_the_clusters(rounds):
+    rng = np.random.default_rng(14)
+    sizes = [6, 9, 7, 8, 12, 6]
+    data = ragged(rng, sizes)
+    models = np.array([[3.0, 0.0], [-3.0, 1.0]])
+    of = np.array([0, 1, 1, 0, 1, 0])
+    y = np.einsum("nd,nd->n", data.features, models[np.repeat(of, sizes)])
+    y += 0.1 * data.responses
+    fit = OneShotClustering(2, n_rounds=rounds, step_size=0.1, random_state=0).fit(
+        data.features, y, clients=np.repeat(np.arange(6), sizes)
+    )
+    local = [np.linalg.lstsq(data.features[a:b], y[a:b], rcond=None)[0]
+             for a, b in zip(data.offsets[:-1], data.offsets[1:], strict=True)]  # fmt: skip
+    theta = {j: np.mean([local[i] for i in range(6) if of[i] == j], axis=0) for j in (0, 1)}
+    curve = []
+
+    def note():
+        r = [y[a] - data.features[a] @ theta[of[i]] for i in range(6)
+             for a in range(data.offsets[i], data.offsets[i + 1])]  # fmt: skip
+        curve.append(0.5 * sum(e * e for e in r) / len(r))
+
+    note()
+    for _ in range(rounds):
+        moved = {}
+        for i in range(6):
+            x, t = data.features[data.offsets[i] : data.offsets[i + 1]], theta[of[i]]
+            own = y[data.offsets[i] : data.offsets[i + 1]]
+            moved[i] = t - 0.1 * x.T @ (x @ t - own) / len(own)
+        theta = {j: np.mean([moved[i] for i in range(6) if of[i] == j], axis=0) for j in (0, 1)}
+        note()
+    np.testing.assert_allclose(fit.models_[fit.labels_], [theta[j] for j in of], atol=1e-10)
+    np.testing.assert_allclose(fit.history_["loss"], curve)
+    assert fit.n_rounds_ == 1 + rounds
+    assert fit.floats_up_ == fit.floats_down_ == 6 * 2 * (1 + rounds)
+
+
+def test_random_starts_have_the_unit_of_the_data():
+    data = ragged(np.random.default_rng(15))
+    plain = random_starts(data, "random", 3, 4, np.random.default_rng(0))
+    other = ClientData(features=5.0 * data.features, responses=20.0 * data.responses,
+                       offsets=data.offsets)  # fmt: skip
+    scaled = random_starts(other, "random", 3, 4, np.random.default_rng(0))
+    np.testing.assert_allclose(scaled, 4.0 * plain)
+    unit = np.sqrt((data.responses**2).mean() / (data.features**2).sum(axis=1).mean())
+    drawn = np.random.default_rng(0).standard_normal((4, 3, 2))
+    np.testing.assert_allclose(plain, unit * drawn)
+    zero = ClientData(features=data.features, responses=np.zeros(16), offsets=data.offsets)
+    np.testing.assert_array_equal(
+        random_starts(zero, "random", 3, 4, np.random.default_rng(0)), drawn
+    )
+
+
+@pytest.mark.parametrize("loss", ["squared", "own"])
+def test_the_start_of_least_loss_is_kept_and_all_starts_are_counted(loss):
+    rng = np.random.default_rng(16)
+    sizes = [10] * 6
+    data = ragged(rng, sizes)
+    of = np.array([0, 1, 2, 0, 1, 2])
+    models = np.array([[3.0, 0.0], [-3.0, 1.0], [0.0, -3.0]])
+    y = np.einsum("nd,nd->n", data.features, models[np.repeat(of, sizes)])
+    who = np.repeat(np.arange(6), sizes)
+
+    class Plain:
+        def values(self, x, y, theta):
+            return 0.5 * (y - x @ theta) ** 2
+
+        def gradients(self, x, y, theta):
+            return (x @ theta - y)[:, None] * x
+
+    given = Plain() if loss == "own" else "squared"
+    each = []
+    starts = random_starts(
+        ClientData(features=data.features, responses=y, offsets=data.offsets), "random", 3, 5,
+        np.random.default_rng(1),
+    )  # fmt: skip
+    for start in starts:
+        fit = IFCA(3, n_rounds=12, step_size=0.1, init=start, loss=given).fit(
+            data.features, y, clients=who
+        )
+        each.append((fit.history_["loss"][-1], fit))
+    all_of_them = IFCA(3, n_rounds=12, step_size=0.1, n_init=5, loss=given, random_state=1).fit(
+        data.features, y, clients=who
+    )
+    values = [value for value, _ in each]
+    assert len({round(v, 6) for v in values}) > 1
+    best = each[int(np.argmin(values))][1]
+    np.testing.assert_allclose(all_of_them.models_, best.models_, atol=1e-9)
+    assert all_of_them.labels_.tolist() == best.labels_.tolist()
+    np.testing.assert_allclose(all_of_them.history_["loss"], best.history_["loss"], atol=1e-12)
+    assert all_of_them.floats_up_ == 5 * best.floats_up_ == 5 * 12 * 6 * (2 + 3)
+    assert all_of_them.floats_down_ == 5 * best.floats_down_ == 5 * 12 * 6 * 3 * 2
+    residuals = [y[r] - data.features[r] @ best.models_[best.labels_[who[r]]] for r in range(60)]
+    assert best.history_["loss"][-1] == pytest.approx(0.5 * np.mean(np.square(residuals)))
+
+
+def test_local_models_send_nothing_and_small_clients_get_the_least_norm():
+    rng = np.random.default_rng(17)
+    data = ragged(rng, (1, 4, 2), d=3)
+    fit = LocalModels().fit(data.features, data.responses, clients=np.repeat([0, 1, 2], [1, 4, 2]))
+    for i in range(3):
+        x, y = rows_of(data, i)
+        np.testing.assert_allclose(fit.models_[i], np.linalg.pinv(x) @ y, atol=1e-10)
+    assert (fit.n_rounds_, fit.floats_up_, fit.floats_down_) == (0, 0, 0)
