@@ -15,7 +15,7 @@ from reports.benchmark_page import Benchmark, benchmarks
 from reports.characters import Latex
 from reports.claim_page import Place, claim_page
 from reports.claim_tables import Files
-from reports.dependencies import Graph, dependency_graph
+from reports.dependencies import CITED, Graph, dependency_graph
 from reports.reading import Tried, sort_claims
 from reports.schema import Claim, Finding, Paper, Power, Reader, Summary, Symbols, read
 from reports.text import commands, enumerate_items, escape_text, number, plural
@@ -60,13 +60,21 @@ class Run:
 
     @property
     def graphs(self) -> dict[str, Graph]:
-        """The dependency graph of each paper that has claims, by the paper's id."""
+        """The dependency graph of each paper that has claims, by the paper's id.
+
+        The known results that the proofs of the claims cite are statements of it.
+        """
         verdicts: dict[str, dict[str, str]] = {}
+        cited: dict[str, list[str]] = {}
         for claim in self.claims:
-            name = claim.claim.id
+            name, proved = claim.claim.id, claim.evidence.proved
             verdicts.setdefault(name.partition(".")[0], {}).setdefault(name, claim.verdict)
+            cited[name] = [] if proved is None else proved.lemmas
         return {
-            key: dependency_graph(found, self.papers[key].uses)
+            key: dependency_graph(
+                {**found, **{lemma: CITED for name in found for lemma in cited[name]}},
+                {name: [*self.papers[key].uses.get(name, ()), *cited[name]] for name in found},
+            )
             for key, found in verdicts.items()
             if key in self.papers
         }

@@ -17,6 +17,8 @@ from typing import TypeAlias
 from reports.errors import ReportError
 
 REFUTED = "REFUTED"
+#: The verdict of a known result that a proof cites and the run does not try.
+CITED = "CITED"
 _SWEEPS = 12
 _TOUCH = 1e-9  # rows by which two parts may overlap by rounding
 _THIN = 0.45  # rows that an edge takes where it passes a column

@@ -134,6 +134,12 @@ class Proof(Record, frozen=True, kw_only=True):
     inequalities: Annotated[list[Inequality], Meta(max_length=1_000)] = []
 
 
+class Proved(Record, frozen=True, kw_only=True):
+    """A proof that a statement holds: the known results that its argument cites."""
+
+    lemmas: Annotated[list[Short], Meta(max_length=64)] = []
+
+
 class Apart(Record, frozen=True, kw_only=True):
     """Symbols from which the trials tell one symbol of a bound, and from which not."""
 
@@ -162,6 +168,7 @@ class Evidence(Record, frozen=True, kw_only=True):
     mark: Short = ""
     grade: Short = ""
     proof: Proof | None = None
+    proved: Proved | None = None
     summary: Text = ""
     level: Number = None
     n_trials: int = 0

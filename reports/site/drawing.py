@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from reports.dependencies import Graph
+from reports.dependencies import CITED, Graph
+from reports.reading import colour
 
 #: The sign before a statement's name, so that a verdict is told by more than its colour.
-SIGNS = {"SUPPORTED": "✓", "REFUTED": "✗", "INCONCLUSIVE": "?", "VACUOUS": "∅"}
+SIGNS = {
+    "PROVED": "∎", "PROVED UP TO A LEMMA": "◐", "PROVED IN PART": "◔", "SUPPORTED": "✓",
+    "REFUTED": "✗", "INCONCLUSIVE": "?", "VACUOUS": "∅", CITED: "§",
+}  # fmt: skip
+#: The classes of a box beside the verdict's own, which fill it.
+_CLASSES = {"PROVED": " proved", "PROVED UP TO A LEMMA": " lemma", "PROVED IN PART": " lemma"}
 _LETTER, _SIDE, _GAP = 7.4, 8.0, 58.0  # the width of a letter, of a box's margin, between columns
 _ROW, _BOX, _MARGIN = 29.0, 22.0, 12.0
 
@@ -33,13 +39,15 @@ def draw_graph(graph: Graph, paper: str, item: Callable[[str], dict[str, Any]]) 
         width = _LETTER * (len(names[node.id]) + 2) + 2 * _SIDE
         x, y = left[node.column], height(node.row)
         ends[node.id] = x, x + width, y
+        shown = shown_as(node.verdict, item(node.id)["mark"])
         boxes.append(
             {
                 **item(node.id),
                 "shaken": node.shaken,
                 "title": _title(item(node.id), node.shaken),
                 "text": names[node.id],
-                "sign": SIGNS.get(node.verdict, "·"),
+                "sign": SIGNS.get(shown, "·"),
+                "classes": classes_of(shown),
                 "x": round(x, 1), "y": round(y - _BOX / 2, 1),
                 "width": round(width, 1), "height": _BOX,
                 "text_x": round(x + _SIDE, 1), "text_y": round(y + 4, 1),
@@ -58,6 +66,24 @@ def draw_graph(graph: Graph, paper: str, item: Callable[[str], dict[str, Any]]) 
         "width": round(left[-1] + widths[-1] + _MARGIN) if left else 0,
         "height": round(2 * _MARGIN + _ROW * (graph.n_rows - 1) + _BOX) if left else 0,
     }
+
+
+def shown_as(verdict: str, mark: str) -> str:
+    """The key of `SIGNS` by which a box is drawn.
+
+    >>> shown_as("SUPPORTED", "PROVED FOR d <= 3"), shown_as("SUPPORTED", "SUPPORTED TO 0.01")
+    ('PROVED IN PART', 'SUPPORTED')
+    """
+    if mark.startswith(("PROVED ON PART", "PROVED FOR")):
+        return "PROVED IN PART"
+    return mark if mark in SIGNS else verdict
+
+
+def classes_of(shown: str) -> str:
+    """The classes of a box in the style sheet."""
+    if shown == CITED:
+        return "cited"
+    return colour("SUPPORTED" if shown in _CLASSES else shown) + _CLASSES.get(shown, "")
 
 
 def _title(shown: dict[str, Any], shaken: tuple[str, ...]) -> str:

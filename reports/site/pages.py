@@ -12,11 +12,12 @@ from reports.characters import Latex
 from reports.claim_page import claim_page
 from reports.claim_tables import Files
 from reports.collect import Run
+from reports.dependencies import CITED
 from reports.paper import drawing, paper
 from reports.picture import DOT, LEGEND, SHADES
-from reports.reading import VERDICTS, Tried, colour, slug
+from reports.reading import Tried, colour, slug
 from reports.results import Result, holds, names, onset, proof, results, sharpness
-from reports.site.drawing import SIGNS, draw_graph
+from reports.site.drawing import SIGNS, classes_of, draw_graph
 from reports.site.markup import Link
 from reports.tables import PrintedTable
 from reports.text import capital, number, prose
@@ -247,6 +248,8 @@ def _describe(run: Run) -> Callable[[str], dict[str, Any]]:
     """A statement as it is listed: id, verdict, and the address of its page."""
     known = {claim.claim.id: claim for claim in reversed(run.claims)}
     called = names(run.claims)
+    proofs = (claim.evidence.proved for claim in run.claims)
+    cited = {lemma for proved in proofs if proved is not None for lemma in proved.lemmas}
 
     def item(name: str) -> dict[str, Any]:
         claim = known.get(name)
@@ -254,8 +257,8 @@ def _describe(run: Run) -> Callable[[str], dict[str, Any]]:
             "id": name,
             "name": called.get(name, ""),
             "href": f"claims/{claim.name}.html" if claim else "",
-            "colour": colour(claim.verdict if claim else ""),
-            "mark": claim.mark if claim else "NOT RUN",
+            "colour": "cited" if name in cited else colour(claim.verdict if claim else ""),
+            "mark": claim.mark if claim else CITED if name in cited else "NOT RUN",
             "title": claim.claim.title if claim else "",
         }
 
@@ -275,7 +278,8 @@ def proofs(run: Run) -> list[Page]:
                     "title": run.papers[key].title,
                     "graph": draw_graph(graph, key, item),
                     "legend": [
-                        {"colour": colour(v), "mark": v, "sign": SIGNS[v]} for v in VERDICTS
+                        {"classes": classes_of(shown), "mark": shown, "sign": sign}
+                        for shown, sign in SIGNS.items()
                     ],
                     "listed": [
                         {**item(node.id), "uses": node.uses, "shaken": node.shaken}

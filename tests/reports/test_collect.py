@@ -383,3 +383,18 @@ def test_the_graph_of_proofs_shows_the_claim_and_not_a_later_selection() -> None
         "p.b": "SUPPORTED",
     }
     assert nodes["p.b"].shaken == ("p.a",)
+
+
+def test_a_known_result_that_a_proof_cites_is_in_the_graph() -> None:
+    proved = claim("p.a")
+    proved["evidence"] |= {"mark": "PROVED UP TO A LEMMA",
+                           "proved": {"statement": {}, "lemmas": ["Markov's inequality"]}}  # fmt: skip
+    fake = FakeRun({
+        "claim": {"p.a": proved}, "paper": {"p": {"title": "P", "uses": {}}},
+        "run": {"summary": {"allocation": [["p.a", 0.01]]}},
+    })  # fmt: skip
+    graph = load(fake).graphs["p"]
+    nodes = {node.id: node for node in graph.nodes}
+    assert nodes["Markov's inequality"].verdict == "CITED"
+    assert nodes["p.a"].uses == ("Markov's inequality",)
+    assert nodes["p.a"].shaken == ()

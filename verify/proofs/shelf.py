@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from verify.proofs.checker import Rejected, check, digest, number
+from verify.proofs.lemmas import lemmas
 from verify.proofs.propositions import Proposition, widens
 from verify.proofs.prover import find as search
 
@@ -45,7 +46,7 @@ def stored(
     Returns
     -------
     ``statement`` and ``certificate``, the given relations ``narrowed`` that only bound a search and
-    that the proof needs, and the argument ``by`` outside the proof.
+    that the proof needs, the argument ``by`` outside the proof, and the names of its ``lemmas``.
 
     Raises
     ------
@@ -71,8 +72,15 @@ def stored(
             "certificate": certificate,
             "narrowed": proposition.optional(statement),
             "by": proposition.by,
+            **({"lemmas": cited} if (cited := _cited(proposition)) else {}),
         }
     return None
+
+
+def _cited(proposition: Proposition) -> list[str]:
+    """The names of the known results on which a proof rests outside its certificate."""
+    reduction = proposition.reduction
+    return [] if reduction is None else [lemma.name for lemma in lemmas(reduction.lemmas)]
 
 
 def prove(name: str, proposition: Proposition, shelf: Path = SHELF) -> Path | None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reports.dependencies import Edge, Graph, Node
-from reports.site.drawing import draw_graph
+from reports.site.drawing import SIGNS, classes_of, draw_graph, shown_as
 
 
 def node(name: str, column: int, row: float, *shaken: str, verdict: str = "SUPPORTED") -> Node:
@@ -83,3 +83,27 @@ def test_signs_and_titles_tell_verdicts_without_colours() -> None:
     assert boxes["p.long"]["title"] == "p.long, HELD; rests on the refuted p.a"
     assert boxes["p.a"]["title"] == "p.a, HELD"
     assert boxes["q.z"]["text"] == "q.z"  # another paper's statement keeps its paper's name
+
+
+def test_proofs_are_told_apart_by_sign_and_by_fill() -> None:
+    marks = {
+        "PROVED": "proved", "PROVED UP TO A LEMMA": "lemma", "PROVED FOR d <= 3": "lemma",
+        "PROVED ON PART UP TO A LEMMA": "lemma", "SUPPORTED TO 0.01": "", "SUPPORTED": "",
+    }  # fmt: skip
+    shown = {mark: shown_as("SUPPORTED", mark) for mark in marks}
+    assert {mark: classes_of(key) for mark, key in shown.items()} == {
+        mark: f"supported {fill}".strip() for mark, fill in marks.items()
+    }
+    assert shown["PROVED FOR d <= 3"] == "PROVED IN PART"
+    assert classes_of("CITED") == "cited"
+    assert classes_of("REFUTED") == "refuted"
+    assert len(set(SIGNS.values())) == len(SIGNS)
+
+
+def test_a_box_has_the_sign_and_the_class_of_its_mark() -> None:
+    def proved(name: str) -> dict[str, Any]:
+        return {"id": name, "mark": "PROVED UP TO A LEMMA" if name == "p.long" else "REFUTED"}
+
+    boxes = {box["id"]: box for box in draw_graph(GRAPH, "p", proved)["nodes"]}
+    assert (boxes["p.long"]["sign"], boxes["p.long"]["classes"]) == ("◐", "supported lemma")
+    assert (boxes["p.a"]["sign"], boxes["p.a"]["classes"]) == ("✗", "refuted")
