@@ -387,8 +387,8 @@ def test_the_graph_of_proofs_shows_the_claim_and_not_a_later_selection() -> None
 
 def test_a_known_result_that_a_proof_cites_is_in_the_graph() -> None:
     proved = claim("p.a")
-    proved["evidence"] |= {"mark": "PROVED UP TO A LEMMA",
-                           "proved": {"statement": {}, "lemmas": ["Markov's inequality"]}}  # fmt: skip
+    argued = {"statement": {}, "lemmas": ["Markov's inequality"]}
+    proved["evidence"] |= {"mark": "PROVED UP TO A LEMMA", "proved": argued}
     fake = FakeRun({
         "claim": {"p.a": proved}, "paper": {"p": {"title": "P", "uses": {}}},
         "run": {"summary": {"allocation": [["p.a", 0.01]]}},
