@@ -18,12 +18,16 @@ from tests.trials.clustering.families import (
 from trials.checks import InvalidParameter
 from trials.clustering.convex import convex_clustering
 from trials.clustering.sparse import (
+    api,
     check_sparse_certificate,
     fusing_penalty,
     neighbour_weights,
     sparse_convex_clustering,
     sparse_convex_clustering_path,
 )
+from trials.clustering.sparse.fusing import Fused
+from trials.clustering.sparse.graph import check_graph
+from trials.clustering.sparse.path import Tracer
 
 LINE = np.array([[4.0], [-4.0], [-2.0], [-1.0], [1.0]])
 #: Points 3 and 4 share a cluster at penalty 0.25 and have parted at 0.375.
@@ -138,6 +142,67 @@ def test_penalties_far_apart_fuse_no_clusters_that_stay_apart(n, neighbours, cou
             assert len(set(joined[fused == one])) == 1
         for one in range(labels.max() + 1):
             assert len(set(fused[labels == one])) == 1
+
+
+@pytest.mark.parametrize(
+    "kind", [{"flows": False}, {"flows": False, "gaps": True}, {"flows": True}]
+)
+def test_a_path_ends_where_each_component_is_one_cluster(kind):
+    rng = np.random.default_rng(3)
+    points = np.concatenate([rng.standard_normal((30, 2)), 9.0 + rng.standard_normal((20, 2))])
+    weights = neighbour_weights(points, 4, decay=0.1)
+    count, component = sp.csgraph.connected_components(weights, directed=False)
+    means = np.stack([points[component == k].mean(axis=0) for k in range(count)])
+    objective_there = 0.5 * ((points - means[component]) ** 2).sum()
+    calls = []
+    path = sparse_convex_clustering_path(
+        points,
+        np.linspace(0.0, 60.0, 61),
+        weights,
+        progress=lambda *done: calls.append(done),
+        **kind,
+    )
+    assert calls == [(i + 1, 61) for i in range(61)]
+    end = path.index_of(count)
+    assert end < 50
+    assert (path.n_clusters[end:] == count).all()
+    assert (path.labels[end:] == component).all()
+    for centres in path.centres[end:]:
+        assert centres == pytest.approx(means, rel=1e-14, abs=1e-14)
+    assert path.primal[end:] == pytest.approx(objective_there, rel=1e-14)
+    if kind != {"flows": False}:
+        assert (path.gap[end:] <= 1e-5 * path.primal[end:]).all()
+
+
+def test_the_end_of_a_path_costs_no_work():
+    rng = np.random.default_rng(4)
+    points = rng.standard_normal((40, 2))
+    problem = api._Problem(points, neighbour_weights(points, 4, connect="tree"))
+    tracer = Tracer(problem.data, problem.graph)
+    lam = tracer.small
+    while not tracer.is_at_the_end(1e-6, flows=True):
+        lam *= 1.2
+        tracer.solve(lam, 1e-6, flows=True)
+    assert lam < tracer.end.penalty
+    before = [tracer.work.newton.copy(), tracer.work.balance.copy(), tracer.u.copy()]
+    tracer.solve(3.0 * lam, 1e-6, flows=True)
+    after = [tracer.work.newton, tracer.work.balance, tracer.u]
+    assert all((a == b).all() for a, b in zip(before, after, strict=True))
+    # A smaller gap is sought, and the penalty behind which a tree proves the cluster.
+    tracer.solve(4.0 * lam, 1e-15, flows=True)
+    assert tracer.gap <= 1e-15 * tracer.primal
+
+
+@pytest.mark.parametrize("connect", ["none", "tree"])
+def test_the_floor_of_the_fusing_penalty_is_below_it(connect):
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        points = rng.standard_normal((int(rng.integers(4, 40)), int(rng.integers(1, 4))))
+        weights = neighbour_weights(points, 3, decay=float(rng.uniform(0.0, 3.0)), connect=connect)
+        end = Fused(points, check_graph(weights, len(points)).upper())
+        assert 0.0 < end._floor <= end.penalty
+        assert end.is_at(end.penalty)
+        assert not end.is_at(end.penalty * (1.0 - 1e-12))
 
 
 def test_clusters_split_where_the_weights_make_them():

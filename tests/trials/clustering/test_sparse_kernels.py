@@ -299,3 +299,19 @@ def test_newton_stops_before_a_step_that_goes_too_far():
     assert not stopped
     assert out[3] <= 1e-12
     assert abs(float(u[1, 0] - u[0, 0])) < p.delta
+
+
+@pytest.mark.parametrize("d", [2, 7])
+def test_a_step_goes_on_as_far_as_the_objective_falls(d):
+    p = Problem(d)
+    value, slope = p.gradient(p.u)
+    for scale, expected in ((1e-3, True), (30.0, True), (-1e-3, False)):
+        step, v, out = -scale * slope, np.empty_like(p.u), np.zeros(5)
+        found = newton.go_along(p.lanes, p.smoothed(), p.u, step, 1.0, 20, v, out)
+        assert found == expected
+        shares = 0.5 ** np.arange(20)
+        falls = [p.gradient(p.u + share * step)[0] < value for share in shares]
+        assert found == any(falls)
+        first = falls.index(True) if found else 19
+        assert v == pytest.approx(p.u + shares[first] * step, rel=1e-12, abs=1e-12)
+        assert out[2] == first + 2

@@ -100,7 +100,7 @@ def sparse_convex_clustering(
     tolerance = real_between("tolerance", tolerance, _SMALLEST, 1.0)
     tracer = Tracer(problem.data, problem.graph)
     lam = problem.lam(penalty)
-    if 0.0 < lam < tracer.fusing:
+    if 0.0 < lam < tracer.end.penalty:
         tracer.solve(lam, max(tolerance, 1e-6), flows=True)
     tracer.solve(lam, tolerance, flows=True)
     result = _record(problem, penalty, tracer, MARGIN)
@@ -194,9 +194,14 @@ def sparse_convex_clustering_path(
     primal, gap = np.empty(t), np.empty(t)
     count = np.empty(t, dtype=np.int64)
     centres = []
+    end, last, which = t, None, np.empty(0, dtype=np.int64)
     for i, penalty in enumerate(grid.tolist()):
         tracer.solve(problem.lam(penalty), tolerance, flows=flows, gaps=gaps)
-        labels[i], which = tracer.partition()
+        if tracer.labels is last:
+            labels[i] = labels[i - 1]
+        else:
+            labels[i], which = tracer.partition()
+            last = tracer.labels
         count[i] = tracer.n_clusters
         # one factor after the other: a gap of zero times an infinite square is no number
         primal[i], gap[i] = tracer.primal * scale * scale, tracer.gap * scale * scale
@@ -204,6 +209,15 @@ def sparse_convex_clustering_path(
             centres.append(problem.centres(tracer)[which])
         if progress is not None:
             progress(i + 1, t)
+        if tracer.is_at_the_end(tolerance, flows=flows, gaps=gaps):
+            end = i + 1
+            break
+    # Nothing changes behind the end.
+    for values in (labels, count, primal, gap):
+        values[end:] = values[end - 1]
+    centres += centres[-1:] * (t - end)
+    for i in range(end, t if progress is not None else end):
+        progress(i + 1, t)
     return SparsePath(
         penalties=grid,
         labels=labels,
@@ -227,7 +241,7 @@ def fusing_penalty(points: ArrayLike, weights: Any) -> float:
     """
     problem = _Problem(points, weights)
     tracer = Tracer(problem.data, problem.graph)
-    return tracer.fusing * problem.data.scale / problem.unit
+    return tracer.end.penalty * problem.data.scale / problem.unit
 
 
 def check_penalty(penalty: object) -> float:

@@ -43,6 +43,19 @@ def _number(parent: IntArray, labels: IntArray) -> int:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def lengths(indptr: IntArray, indices: IndexArray, u: FloatArray, out: FloatArray) -> None:
+    """Write the lengths (E,) of the edges between the places ``u`` (n, d)."""
+    n, d = u.shape
+    for i in range(n):
+        for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            square = 0.0
+            for c in range(d):
+                square += (u[i, c] - u[j, c]) * (u[i, c] - u[j, c])
+            out[e] = math.sqrt(square)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def near_components(
     indptr: IntArray,
     indices: IndexArray,

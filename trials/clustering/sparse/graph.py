@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from scipy.spatial import cKDTree
@@ -229,10 +230,32 @@ def _closest(x: FloatArray, tree: Any, own: IntArray, label: IntArray) -> tuple[
 
 def reorder(graph: Graph, order: IntArray) -> Graph:
     """The graph whose node i is the node ``order[i]``, order (n,), of the given one."""
-    matrix = sp.csr_array(graph.matrix()[order][:, order])
-    matrix.sort_indices()
-    return Graph(
-        indptr=matrix.indptr.astype(np.int64),
-        indices=matrix.indices.astype(np.int32),
-        w=matrix.data,
+    indptr, indices, w = (
+        np.empty_like(graph.indptr),
+        np.empty_like(graph.indices),
+        np.empty_like(graph.w),
     )
+    _reorder(graph, order, indptr, indices, w)
+    return Graph(indptr=indptr, indices=indices, w=w)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _reorder(
+    graph: Graph, order: IntArray, new_indptr: IntArray, new_indices: IndexArray, new_w: FloatArray
+) -> None:
+    """Write the graph with its nodes in the ``order`` (n,), rows sorted."""
+    indptr, indices, w = graph
+    n = order.size
+    place = np.empty(n, dtype=np.int64)
+    new_indptr[0] = 0
+    for i in range(n):
+        place[order[i]] = i
+        new_indptr[i + 1] = new_indptr[i] + indptr[order[i] + 1] - indptr[order[i]]
+    # The graph is symmetric: each node in turn enters the rows of its neighbours.
+    fill = new_indptr[:-1].copy()
+    for i in range(n):
+        for e in range(indptr[order[i]], indptr[order[i] + 1]):
+            row = place[indices[e]]
+            new_indices[fill[row]] = i
+            new_w[fill[row]] = w[e]
+            fill[row] += 1

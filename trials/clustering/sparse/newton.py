@@ -128,6 +128,36 @@ def gradient(lanes: tuple[int, ...], f: Smoothed, u: FloatArray, g: FloatArray) 
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+def go_along(
+    lanes: tuple[int, ...],
+    f: Smoothed,
+    u: FloatArray,
+    step: FloatArray,
+    share: float,
+    halvings: int,
+    v: FloatArray,
+    out: FloatArray,
+) -> bool:
+    """Write the first of u + share step, u + share/2 step, ... (K, d) that lowers F to ``v``.
+
+    Returns whether there is one.  ``out`` (5,) is as in `minimise`.
+    """
+    n, d = u.shape
+    g = np.empty((n, d))
+    value = gradient(lanes, f, u, g)
+    out[2] += 1
+    for _ in range(halvings):
+        for i in range(n):
+            for c in range(d):
+                v[i, c] = u[i, c] + share * step[i, c]
+        out[2] += 1
+        if gradient(lanes, f, v, g) < value:
+            return True
+        share *= 0.5
+    return False
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
 def _huber(square: float, weight: float, delta: float) -> tuple[float, float]:
     """Derivative over the length, and value, of Huber's function of an edge."""
     length = math.sqrt(square)

@@ -31,7 +31,8 @@ from scipy.spatial import cKDTree
 from trials.checks import BoolArray, FloatArray, IntArray
 from trials.clustering.convex.problem import Scaled
 from trials.clustering.sparse import balance, contraction, newton
-from trials.clustering.sparse.certificate import MARGIN, spanning_flow
+from trials.clustering.sparse.certificate import MARGIN
+from trials.clustering.sparse.fusing import Fused
 from trials.clustering.sparse.graph import Graph, join_entries, reorder
 from trials.clustering.sparse.rows import lanes_of, pad
 
@@ -48,7 +49,9 @@ _ROUGH = 30.0
 #: Tolerance of gaps that only certify, over that of the solution.
 _CERTIFY = 10.0
 #: Largest ratio of two penalties without one between them, and the relative gap of those between.
-_RATIO, _BETWEEN = 1.3, 1e-4
+_RATIO, _BETWEEN = 5.0, 1e-3
+#: A value below so much of that of the fused components is below it without rounding.
+_SAME = 1.0 - 1e-9
 #: Rounds of splits at one penalty.
 _ROUNDS = 8
 _STEPS, _PRODUCTS = 60, 80
@@ -90,27 +93,32 @@ class Tracer:
         self.given = data.points
         self.dimension = points.shape[1]
         self.lanes = lanes_of(self.dimension)
-        self.fusing = _fusing(points, graph)
         self.order = np.asarray(cKDTree(points, leafsize=_LEAF).indices, dtype=np.int64)
         self.x = pad(points[self.order])
         self.full = graph = reorder(graph, self.order)
         n, d = self.x.shape
-        rows = graph.rows()
-        lengths = np.sqrt(((self.x[rows] - self.x[graph.indices]) ** 2).sum(axis=1))
+        self.half = half = graph.upper()
+        rows = half.rows()
+        lengths = np.empty(half.w.size)
+        contraction.lengths(half.indptr, half.indices, self.x, lengths)
+        #: The edges whose ends look equal in the unit of all points.
+        self.short = np.flatnonzero(lengths == 0.0)
         lengths = lengths[lengths > 0.0]
         length = float(np.median(lengths)) if lengths.size else 1.0
         self.width = _WIDTH * length
-        strength = np.bincount(rows, graph.w, n)
-        #: A penalty that moves few points by the length of an edge.
-        self.small = 0.1 * length / float(strength.max(initial=0.0) or 1.0)
+        strength = np.bincount(rows, half.w, n) + np.bincount(half.indices, half.w, n)
+        #: Up to this penalty no point moves further than the median length of an edge.
+        self.small = length / float(strength.max(initial=0.0) or 1.0)
         self.total = 0.5 * float(((self.x - self.x.mean(axis=0)) ** 2).sum())
         self.labels = np.arange(n)
-        self.half = self.graph = graph.upper()
+        self.graph = half
+        self.end = Fused(self.x, half)
         self.mass = np.ones(n)
         self.b = self.x
         self.scatter = 0.0
         self.u = self.last = self.guess = self.x
-        self.trusted = True
+        #: Error of the last prediction.  Nothing is known of it before one was compared.
+        self.miss = math.inf
         self.speed: FloatArray | None = None
         self.lam = self.lam_before = 0.0
         self.potentials = np.zeros((n, d))
@@ -146,16 +154,36 @@ class Tracer:
         Without ``flows`` no cluster is split.  Then the gap is NaN, or with ``gaps`` that of flows
         which are sought to ten times the tolerance.
         """
-        if lam == 0.0 or lam >= self.fusing:
-            self._trivial(lam)
+        if self.lam <= lam and self.is_at_the_end(tolerance, flows=flows, gaps=gaps):
+            self.lam_before, self.lam = self.lam, lam
             return
         start = max(self.lam, self.small)
+        if lam == 0.0 or (lam > _RATIO * self.lam and self.end.is_at(lam)):
+            self._trivial(lam)
+            return
         if lam > _RATIO * start:
             steps = math.ceil(math.log(lam / start) / math.log(_RATIO))
             for i in range(0 if self.lam < start else 1, steps):
                 between = start * (lam / start) ** (i / steps)
                 self._solve(between, max(tolerance, _BETWEEN), False, False)
+                # A rough solution may be the prediction itself.
+                self.miss = math.inf
         self._solve(lam, tolerance, flows, gaps)
+        # A value below that of the fused components shows that they are not all fused.
+        if self.primal < _SAME * self.end.objective:
+            return
+        if not self.is_at_the_end(tolerance, flows=flows, gaps=gaps) and self.end.is_at(lam):
+            self._trivial(lam)
+
+    def is_at_the_end(self, tolerance: float, *, flows: bool, gaps: bool = False) -> bool:
+        """Whether `solve` would change nothing at larger penalties: each component is one cluster.
+
+        The flows that certified it are feasible at each larger penalty, and leave the same gap.
+        """
+        if self.graph.indices.size or self.lam == 0.0:
+            return False
+        allowed = tolerance if flows else _CERTIFY * tolerance
+        return not (flows or gaps) or self.gap <= allowed * self.primal
 
     def _solve(self, lam: float, tolerance: float, flows: bool, gaps: bool) -> None:
         """`solve` in one step."""
@@ -192,28 +220,27 @@ class Tracer:
             width *= _SHRINK
             u = self.u.copy()
         if self.speed is not None:
-            self.trusted = self._measure_miss() <= _NEAR * self.width
+            self.miss = self._measure_miss()
         self.speed = (self.u - self.last) / (lam - self.lam) if lam != self.lam > 0.0 else None
         self.lam_before, self.lam = self.lam, lam
         self.potentials_before = known + (self.potentials - potentials)
 
     def _trivial(self, lam: float) -> None:
         """Penalty 0, where equal linked points are fused, or one that fuses whole components."""
-        linked = self.half
+        half = self.half
         if lam == 0.0:
-            # In the unit of all points, two that differ may look equal.
+            # Points that look equal may differ in their own unit.
             own = self.given[self.order]
-            rows = linked.rows()
-            same = (own[rows] == own[linked.indices]).all(axis=1)
-            edges = join_entries(
-                np.ones(int(same.sum())), rows[same], linked.indices[same], linked.n_nodes
-            )
+            low = np.searchsorted(half.indptr, self.short, side="right") - 1
+            high = half.indices[self.short].astype(np.int64)
+            same = (own[low] == own[high]).all(axis=1)
+            edges = join_entries(np.ones(int(same.sum())), low[same], high[same], half.n_nodes)
         else:
-            edges = linked.matrix()
+            edges = half.matrix()
         count, labels = connected_components(edges, directed=False)
-        labels = labels.astype(np.int64)
         self._start_again()
-        self._merge(labels, count, self.x)
+        if count < half.n_nodes:
+            self._merge(labels.astype(np.int64), count, self.x)
         self.u = self.last = self.b.copy()
         self.potentials = np.zeros_like(self.x)
         self.speed = self.potentials_before = None
@@ -270,7 +297,8 @@ class Tracer:
             return np.array(self.u)
         share = (lam - self.lam) / (self.lam - self.lam_before)
         self.guess = u = self.u + min(share, 1.5) * (self.lam - self.lam_before) * self.speed
-        if not self.trusted:
+        # The error of a prediction grows as the square of its length.
+        if self.miss * max(1.0, share) ** 2 > _NEAR * self.width:
             return np.array(self.u)
         labels, count = self._meeting(self.u, u, self.width, math.inf)
         return u if count == self.n_clusters else self._merge(labels, count, u)[0]
@@ -296,7 +324,7 @@ class Tracer:
             u = self._minimise_from_above(u, lam, width, tolerance)
             v = self._fuse(u, width)
             if v is u:
-                self.u = u
+                self.u = self._at_home(u)
                 return
             u = v
 
@@ -316,7 +344,14 @@ class Tracer:
             u = v
         if v is not u or self.work.newton[3] > tolerance:
             v = self._fuse(self._minimise_and_fuse(v, lam, width, tolerance, _STEPS), width)
-        self.u = v
+        self.u = self._at_home(v)
+
+    def _at_home(self, u: FloatArray) -> FloatArray:
+        """The values ``u`` (k, d), and the mean of its points for each cluster without a link."""
+        g = self.graph
+        linked = np.diff(g.indptr) > 0
+        linked[g.indices] = True
+        return np.where(linked[:, None], u, self.b)
 
     def _minimise_and_fuse(
         self, u: FloatArray, lam: float, width: float, tolerance: float, steps: int
@@ -343,12 +378,10 @@ class Tracer:
         self, u: FloatArray, step: FloatArray, share: float, lam: float, width: float
     ) -> FloatArray:
         """The first of u + share step, u + share/2 step, ... (k, d) that lowers the objective."""
-        value = self._evaluate(u, lam, width)
-        for _ in range(_HALVINGS):
-            v: FloatArray = u + share * step
-            if self._evaluate(v, lam, width) < value:
-                return v
-            share *= 0.5
+        v = np.empty_like(u)
+        f = self._problem(lam, width)
+        if newton.go_along(self.lanes, f, u, step, share, _HALVINGS, v, self.work.newton):
+            return v
         return u
 
     def _minimise_from_above(
@@ -467,22 +500,3 @@ class Tracer:
         self._merge(labels, count, self.x)
         self.u = v
         return True
-
-
-def _fusing(x: FloatArray, graph: Graph) -> float:
-    """A penalty from which each component of the graph is one cluster.
-
-    There the points' distances from their mean flow along a spanning tree of the heaviest edges.
-    """
-    n = x.shape[0]
-    rows = graph.rows()
-    half = rows < graph.indices
-    low, high, w = rows[half], graph.indices[half].astype(np.int64), graph.w[half]
-    _, component = connected_components(graph.matrix(), directed=False)
-    mean, mass = np.empty((int(component.max()) + 1, x.shape[1])), np.empty(component.max() + 1)
-    contraction.means(x, np.ones(n), component.astype(np.int64), mean, mass)
-    supply = x - mean[component]
-    edge, size, _ = spanning_flow(n, low, high, w, component, supply)
-    weight = np.asarray(graph.matrix()[edge[0], edge[1]]).reshape(-1)
-    with np.errstate(over="ignore"):
-        return float((size / weight).max(initial=0.0)) * (1.0 + 1e-9)
