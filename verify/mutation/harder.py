@@ -130,6 +130,7 @@ class Places:
     Attributes
     ----------
     cells : the places.
+    values : of all symbols at each place.
     n_own : how many of them, the first ones, are the claim's own cells.
     """
 
@@ -138,18 +139,17 @@ class Places:
         trials = ReadOnce(store)
         self.n_own = len(own)
         self.cells: list[Params] = []
-        found: list[Mapping[str, Any]] = []
+        self.values: list[Mapping[str, Any]] = []
         for cell, start in _scattered(procedure, own):
             try:
                 values = procedure.values_at(cell, start, trials)
             except (*_REFUSED, OutsideTheorem):
                 continue
             self.cells.append(cell)
-            found.append(values)
-            if len(found) == self.n_own + PLACES:
+            self.values.append(values)
+            if len(self.values) == self.n_own + PLACES:
                 break
-        self._values = found
-        self._stacked = _stack(found)
+        self._stacked = _stack(self.values)
         self._inside: dict[str, bool] = {}
 
     def quotients(self, sharper: Statement, changed: Statement) -> FloatArray | None:
@@ -175,7 +175,7 @@ class Places:
         if sharper.id not in self._inside:
             scalars = [
                 {name: value for name, value in values.items() if np.ndim(value) == 0}
-                for values in self._values
+                for values in self.values
             ]
             try:
                 for values in scalars:

@@ -15,14 +15,14 @@ from __future__ import annotations
 import math
 import random
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 import sympy as sp
 
-from bounds.statement import OutsideTheorem, Statement
+from bounds.statement import Assumption, OutsideTheorem, Statement
 from trials.checks import InvalidParameter
 from trials.run.cell import Params
 from trials.run.engine import ensure
@@ -58,7 +58,8 @@ from verify.mutation.mutants import (
     variables,
     with_term,
 )
-from verify.mutation.opened import open_condition
+from verify.mutation.opened import MAX_CELLS, open_condition, takes
+from verify.mutation.outside import Outside
 from verify.mutation.tried import SymbolRanges, follows, ranges
 from verify.procedures.base import Profile
 from verify.procedures.interface import Procedure
@@ -255,7 +256,18 @@ class Examination:
 
         ``quickly`` gives a search a small budget: enough to find what is plainly false.
         """
-        return self.evidence(self.procedure(statement), quickly=quickly)
+        return self.evidence(self.inside(statement), quickly=quickly)
+
+    def inside(self, statement: Statement) -> Procedure:
+        """The claim's procedure for a statement, in those of its cells that meet its conditions.
+
+        A change may move a condition that names the bound itself.  A procedure that decides no cell
+        alone, or none of whose cells is left, is returned as it is and refuses them.
+        """
+        procedure = self.procedure(statement)
+        cells = procedure.cells_alone()
+        kept = [cell for cell in cells if takes(procedure, cell)]
+        return procedure.in_cells(kept) if 0 < len(kept) < len(cells) else procedure
 
     def evidence(
         self, procedure: Procedure, *, quickly: bool = False, n_new: int = MAX_NEW_TRIALS
@@ -391,6 +403,8 @@ class _Judge:
         self._points: list[Point] | None = None
         self._needless: set[str] = set()  # conditions without which the statement is true here
         self._places: Places | None = None
+        self._outside: Outside | Literal["unknown"] | None = "unknown"
+        self._free: Procedure = procedure
 
     def candidates(self, everything: Sequence[Mutant]) -> list[Mutant]:
         """The mutants that do not follow from the original: changes of size first, failures last.
@@ -469,7 +483,7 @@ class _Judge:
         drawn = any(isinstance(p, Placebo) and p.draws for p in examination.placebos)
         if drawn or self._lost(bare):
             return examination.decide(mutant.statement)
-        changed = examination.procedure(mutant.statement)
+        changed = examination.inside(mutant.statement)
         if lives(changed, examination.placebos, examination.trials, examination.standing.level):
             return bare
         return replace(bare, verdict=Verdict.VACUOUS)
@@ -631,11 +645,89 @@ class _Judge:
         """The outcome of a change of meaning of a condition.  What trials leave open is open.
 
         Placebos are not asked: whether a condition is needed is no question about the algorithm.
+        The dropped condition comes first, and its cells decide every other weaker form.  A form
+        that no near cell refutes is tried once more, far outside (`Outside`).
         """
         without = replace(self._examination, placebos=())
+        before, after = (
+            assumption_named(s, mutant.term)
+            for s in (self._examination.claim.statement, mutant.statement)
+        )
+        outside = self._cells_outside()
         with np.errstate(all="ignore"):
-            judged = self._condition(mutant, without, MAX_NEW_TRIALS)
+            if outside is None or after.right == -sp.oo:
+                judged = self._condition(mutant, without, MAX_NEW_TRIALS)
+            else:
+                judged = self._weaker(mutant, after, outside)
+            if outside is not None and judged.outcome != "refuted":
+                judged = self._tried_far(judged, mutant, outside, outside.far(before, after))
         return replace(judged, outcome="open") if judged.outcome == "few trials" else judged
+
+    def _weaker(self, mutant: Mutant, after: Assumption, outside: Outside) -> Judged:
+        """The outcome of a weaker form of a condition in the cells of the dropped one."""
+        if mutant.term in self._needless:
+            return self._judged(mutant, "true here", why="as it is without the condition")
+        found = outside.decided(outside.near(after), self._near)
+        if (cell := found.get(Verdict.REFUTED)) is not None:
+            refuted = self._judged(mutant, "refuted", why=f"at {_spelled(cell)}")
+            return replace(refuted, verdict=str(Verdict.REFUTED))
+        if set(found) == {Verdict.SUPPORTED}:
+            return self._judged(mutant, "true here", why="limits in every cell near its edge")
+        if found:
+            return self._judged(mutant, "open", why="undecided near its edge")
+        return self._judged(mutant, "not tried", why="no cell near its edge lies between the two")
+
+    def _tried_far(
+        self, judged: Judged, mutant: Mutant, outside: Outside, places: Sequence[Params]
+    ) -> Judged:
+        """The outcome after some places far outside the condition."""
+        found = outside.decided(places, self._far)
+        if (cell := found.get(Verdict.REFUTED)) is not None:
+            self._needless.discard(mutant.term)
+            return replace(judged, outcome="survived", why=f"false: refuted at {_spelled(cell)}")
+        if judged.outcome == "not tried" and set(found) - {None}:
+            return replace(judged, outcome="open", why=f"not refuted at {len(places)} far places")
+        return judged
+
+    def _cells_outside(self) -> Outside | None:
+        """The cells outside the conditions, None where the procedure decides no cell alone."""
+        if self._outside == "unknown":
+            statement = self._examination.claim.statement
+            self._outside = None
+            try:
+                if self._procedure.cells_alone():
+                    free = self._examination.procedure(replace(statement, assumptions=()))
+                    self._free = free.without_figures()
+                    self._outside = Outside(statement, self._free, self._examination.store)
+            except REFUSALS:  # its cells lie where its assumptions say
+                self._outside = None
+        return self._outside
+
+    def _near(self, cell: Params) -> Verdict | None:
+        """The verdict on the bound in one cell near the edge of a condition, at its share of the
+        error level.
+        """
+        standing = self._examination.standing
+        share = replace(standing, level=standing.level / MAX_CELLS)
+        n_new = MAX_NEW_TRIALS if _declares_cost(self._free) else MAX_NEW_TRIALS_OF_A_CONDITION
+        return self._alone(cell, self._free, share, n_new)
+
+    def _far(self, cell: Params) -> Verdict | None:
+        """The same from a few trials, for one of many cells far outside."""
+        few = at_most(self._free, N_ELSEWHERE)
+        return self._alone(cell, few, self._examination.standing, N_ELSEWHERE)
+
+    def _alone(
+        self, cell: Params, procedure: Procedure, standing: Standing, n_new: int
+    ) -> Verdict | None:
+        """The verdict on a procedure in one cell, None where its trials fail or are too dear."""
+        examination = replace(self._examination, placebos=(), standing=standing)
+        try:
+            evidence = examination.evidence(procedure.in_cells([cell]), n_new=n_new)
+        except REFUSALS:
+            return None
+        coarse = evidence.resolution is not None and evidence.verdict is Verdict.SUPPORTED
+        return None if evidence.n_failed or coarse else evidence.verdict
 
     def _condition(
         self,
@@ -652,6 +744,8 @@ class _Judge:
         try:
             weaker = examination.procedure(mutant.statement)
             outside = open_condition(mutant, examination.claim.statement, self._procedure, weaker)
+            if isinstance(self._outside, Outside):
+                self._outside.keep(mutant.term, outside.cells_alone())
             if n_new > MAX_NEW_TRIALS_OF_A_CONDITION and not _declares_cost(outside):
                 n_new = MAX_NEW_TRIALS_OF_A_CONDITION
             evidence = examination.evidence(outside, n_new=n_new)

@@ -80,8 +80,9 @@ class Threshold(Stated, Sampled):
     grid : ``cell -> `` ascending sizes, e.g. by `verify.decisions.thresholds.log_grid`.
     success : ``(trials, cell) -> (n_trials,)`` bool.  A failed trial is no success.
     event : success in words.
-    scaling : names of the symbols along which the required constant is compared.  The statement has
-        no other symbol but constants.
+    scaling : names of the symbols along which the required constant is compared.  Any other symbol
+        of the statement must vary between the cells.  Nothing is known of its domain, so that the
+        required constant may not grow towards larger nor towards smaller values of it.
     towards : the directions in which the domain has no end, each as symbol -> its share of the
         direction in logs.  ``{"d": 1}`` is larger d, ``{"p": -1}`` smaller p, and ``{"m": 1, "c":
         1}`` larger m and c in proportion.  They decide an inequality.  An equality is asked of each
@@ -114,37 +115,46 @@ class Threshold(Stated, Sampled):
         return _RELATIONS[self.statement.relation]
 
     @property
+    def compared(self) -> tuple[str, ...]:
+        """The symbols of the fit: those of the scaling, and any other one of the statement."""
+        constants = {c.symbol for c in self.statement.constants}
+        symbols = {s.name for t in self.statement.terms for s in t.expr.free_symbols - constants}
+        return (*self.scaling, *sorted(symbols - set(self.scaling))) if self.scaling else ()
+
+    @property
     def directions(self) -> tuple[Mapping[str, float], ...]:
         """The directions in which growth is compared: for an equality each symbol alone."""
         if self.side == "equals":
-            return tuple({name: 1.0} for name in self.scaling)
-        return self.towards
+            return tuple({name: 1.0} for name in self.compared)
+        others = self.compared[len(self.scaling) :]
+        return (*self.towards, *({name: sign} for name in others for sign in (1.0, -1.0)))
 
     def check(self) -> None:
         """Every cell is possible at both ends of its grid, and the cells determine the
         exponents.
         """
+        for cell in self.cells:
+            self._check_free(cell)
         self._check_symbols()
         for cell in self.cells:
             self.require(cell)
         varied = self._regressors(self.cells)
-        for name in self.scaling:
+        for name in self.compared:
             if max(varied[name]) <= 1.05 * min(varied[name]):
                 raise InvalidParameter(f"{self.name}: the cells do not vary {name}")
         if self.scaling:
             log_design(varied)
 
     def _check_symbols(self) -> None:
-        """With a scaling, it has every symbol of the statement, and directions cover it."""
-        constants = {c.symbol for c in self.statement.constants}
-        symbols = {s.name for t in self.statement.terms for s in t.expr.free_symbols - constants}
-        if self.scaling and (other := sorted(symbols - set(self.scaling))):
+        """With a scaling, every cell has every symbol of the statement, and directions cover it."""
+        known = set.intersection(*(set(self.values(cell)) for cell in self.cells))
+        if self.scaling and (other := sorted(set(self.compared) - known)):
             raise InvalidParameter(
-                f"{self.name}: the threshold contains {', '.join(other)}, which is not among the "
-                f"symbols of the scaling ({', '.join(self.scaling)})"
+                f"{self.name}: the threshold contains {', '.join(other)}, of which no cell has a "
+                f"value (the scaling is {', '.join(self.scaling)})"
             )
         covered = {name for direction in self.directions for name in direction}
-        if covered != set(self.scaling):
+        if covered != set(self.compared):
             raise InvalidParameter(
                 f"{self.name}: an inequality needs directions (towards) for each of "
                 f"{', '.join(self.scaling)}, not for {', '.join(sorted(covered)) or 'none'}"
@@ -152,10 +162,7 @@ class Threshold(Stated, Sampled):
 
     def require(self, cell: Params) -> None:
         """The cell is possible at both ends of its grid, and its stated size is positive."""
-        if self.size in cell:
-            raise InvalidParameter(
-                f"{self.name}: the cell fixes {self.size}={cell[self.size]}, which is searched"
-            )
+        self._check_free(cell)
         design = self._design(cell, 0.5)
         for size in (design.grid[0], design.grid[-1]):
             self.sampling.experiment.check({**cell, self.size: size})
@@ -163,32 +170,46 @@ class Threshold(Stated, Sampled):
         if not float(self.statement.bound(values)) > 0:
             raise InvalidParameter(f"{self.name}: the stated size must be positive in every cell")
 
+    def _check_free(self, cell: Params) -> None:
+        """The cell leaves open the size that is searched."""
+        if self.size in cell:
+            raise InvalidParameter(
+                f"{self.name}: the cell fixes {self.size}={cell[self.size]}, which is searched"
+            )
+
     def _regressors(self, cells: Sequence[Params]) -> dict[str, list[float]]:
         rows = [self.values(cell) for cell in cells]
-        return {name: [float(row[name]) for row in rows] for name in self.scaling}
+        return {name: [float(row[name]) for row in rows] for name in self.compared}
 
     def symbols_in(self, cell: Params) -> Mapping[str, Any]:
         """The statement's symbols in a cell."""
         return self.values(cell)
 
     def override(self, values: Mapping[str, Any]) -> Self:
-        """The same search in cells with other values.  Exponents of fixed symbols are left out."""
+        """The same search in cells with other values.
+
+        A symbol that the values fix is a number of the statement from then on.
+        """
         cells = super().override(values).cells
         if not self.scaling:
             return replace(self, cells=cells)
         columns = self._regressors(cells)
-        varied = tuple(n for n, v in columns.items() if max(v) > 1.05 * min(v))
-        scaling = tuple(n for n in self.scaling if n in varied)
+        fixed = {sp.Symbol(n): v[0] for n, v in columns.items() if max(v) <= 1.05 * min(v)}
+        scaling = tuple(n for n in self.scaling if sp.Symbol(n) not in fixed)
         if not scaling:
             raise InvalidParameter(
                 f"{self.name}: with these values no parameter varies whose exponent is stated "
                 f"({', '.join(self.scaling)})"
             )
         towards = tuple(direction for direction in self.towards if set(direction) <= set(scaling))
-        if self.side != "equals" and not towards:
-            raise InvalidParameter(f"{self.name}: with these values no direction is left")
-        scaling = scaling if self.side == "equals" else tuple({n: 0 for d in towards for n in d})
-        return replace(self, cells=cells, scaling=scaling, towards=towards)
+        covered = {name for direction in towards for name in direction}
+        if self.side != "equals" and (left := set(scaling) - covered):
+            raise InvalidParameter(
+                f"{self.name}: with these values no direction is left for {', '.join(sorted(left))}"
+            )
+        terms = tuple(replace(t, expr=t.expr.subs(fixed)) for t in self.statement.terms)
+        statement = replace(self.statement, terms=terms)
+        return replace(self, statement=statement, cells=cells, scaling=scaling, towards=towards)
 
     def describe(self) -> str:
         """Cells, design, model and comparison."""

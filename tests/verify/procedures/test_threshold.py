@@ -166,6 +166,36 @@ def test_a_size_that_suffices_bounds_the_growth_in_every_direction_of_the_domain
     assert tried(claim, tmp_path)[0].verdict is expected
 
 
+@pytest.mark.parametrize(
+    ("power", "relation", "expected"),
+    [(0, r"\le", "SUPPORTED"), (1, r"\le", "REFUTED"), (-1, r"\le", "REFUTED"), (1, "=", "REFUTED")],
+)
+def test_a_symbol_outside_the_scaling_is_tried_towards_both_ends(
+    tmp_path, power, relation, expected
+):
+    """The size is 2 d/p^2 whatever x is.  Nothing is known of the domain of x."""
+    build = scaling(d / p**2, relation)
+    claim = replace(
+        build,
+        statement=stated(sp.Symbol("x") ** power * d / p**2, relation),
+        values=lambda cell: {**build.values(cell), "x": (1.0, 8.0, 2.0, 4.0)[cell["tag"] % 4]},
+    )
+    claim.check()
+    assert verdict(tmp_path, claim) == expected
+
+
+def test_a_fixed_symbol_is_a_number(tmp_path):
+    grid = {"d": 2.0, "p": 0.5}
+    build = scaling(d / p**2, r"\le")
+    claim = replace(build, values=lambda cell: {"d": build.values(cell)["d"], **cell})
+    claim = replace(claim, cells=tuple({**c, "p": build.values(c)["p"]} for c in build.cells))
+    fixed = claim.override({"p": grid["p"]})
+    assert fixed.scaling == ("d",)
+    assert fixed.statement.expr == 4.0 * d
+    with pytest.raises(InvalidParameter, match="no direction is left for d"):
+        replace(claim, towards=({"d": 1, "p": 1}, {"p": -1})).override({"p": grid["p"]})
+
+
 def test_a_step_is_bracketed_and_said_to_be(tmp_path):
     evidence, _ = tried(at_a_size(law="step"), tmp_path)
     assert evidence.verdict is Verdict.SUPPORTED
@@ -212,8 +242,14 @@ def test_checks_overrides_and_description():
     for part in ("9 cells", "must not grow", "bisection", "HC3", "test.dose"):
         assert part in build.describe()
     assert replace(build, statement=stated(d / p**2)).directions == ({"d": 1.0}, {"p": 1.0})
-    with pytest.raises(InvalidParameter, match="the threshold contains k, which is not among"):
+    with pytest.raises(InvalidParameter, match="contains k, of which no cell has a value"):
         replace(build, statement=stated(sp.Symbol("k") * d / p, r"\le")).check()
+    with pytest.raises(InvalidParameter, match="do not vary slope"):
+        replace(
+            build,
+            statement=stated(sp.Symbol("slope") * d / p, r"\le"),
+            values=lambda cell: {**build.values(cell), "slope": cell["slope"]},
+        ).check()
     with pytest.raises(InvalidParameter, match=r"\(towards\) for each of d, p, not for d"):
         replace(build, towards=({"d": 1},)).check()
     with pytest.raises(InvalidParameter, match="no parameter varies"):

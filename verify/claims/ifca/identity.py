@@ -243,16 +243,17 @@ def pairwise_probability(params: Params) -> float:
 
 def stated_law(statement: Statement) -> Callable[[Params], float]:
     """The statement's right-hand side in a cell, with the F law put in for ``P_F(l_-/l_+, n)``."""
-    l_minus, l_plus = sp.symbols("l_- l_+")
+    symbols = sorted(statement.expr.free_symbols, key=str)
     function = sp.lambdify(
-        (l_minus, l_plus, N_PRIME),
+        symbols,
         statement.expr,
         [{"P_F": lambda r, n: math.exp(gaussian.pairwise_log_probability(r, int(n)))}, "math"],
     )
 
     def law(params: Params) -> float:
         l_plus = larger_variance(params)
-        return float(function(pairwise_ratio_of(params) * l_plus, l_plus, params["n"]))
+        at = {**params, "l_-": pairwise_ratio_of(params) * l_plus, "l_+": l_plus}
+        return float(function(*(at[symbol.name] for symbol in symbols)))
 
     return law
 

@@ -378,27 +378,38 @@ CORRECTED = table(
 )
 
 
-#: Small and large sizes and n' at the edge of pmn' = 1000 d, then scattered cells.
+#: Small and large sizes and n' at the edge of pmn' = 1000 d.  Then the floor alone, at the optimum,
+#: where one of n', k, sigma and the length of the optima lies far from the other symbols.
 WIDER_ROWS = (
-    (34, 1000, 8, 2, 1000, 0.1),
-    (34, 1000, 8, 2, 1e8, 0.01),
-    (100, 5000, 90, 3, 16, 0.25),
-    (10_000, 16_000, 64, 2, 0.25, 0.02),
-    (100_000, 64_000, 200_000, 8, 1e6, 0.25),
-    (10_000_000, 1_000_000, 1000, 16, 1000, 0.4),
-    (10_000, 16_000, 20_000, 2, 4, AT_OPTIMUM),
+    (34, 1000, 8, 2, 1000, 0.1, 1.0),
+    (34, 1000, 8, 2, 1e8, 0.01, 1.0),
+    (100, 5000, 90, 3, 16, 0.25, 1.0),
+    (10_000, 16_000, 64, 2, 0.25, 0.02, 1.0),
+    (100_000, 64_000, 200_000, 8, 1e6, 0.25, 1.0),
+    (10_000_000, 1_000_000, 1000, 16, 1000, 0.4, 1.0),
+    (10_000, 16_000, 20_000, 2, 4, AT_OPTIMUM, 1.0),
+    (625, 1_024_000, 20_000, 2, 4, AT_OPTIMUM, 1.0),
+    (10_000, 16_000, 20_000, 4, 4, AT_OPTIMUM, 1.0),
+    (10_000, 16_000, 20_000, 2, 1, AT_OPTIMUM, 1.0),
+    (10_000, 16_000, 20_000, 2, 64, AT_OPTIMUM, 4.0),
+    (10_000, 16_000, 64, 32, 1, AT_OPTIMUM, 1.0),
 )
 
 
 @claim("ifca.thm1-wider", bo.THEOREM_1_WIDER, finding=STEP_SIZE, hidden=HIDDEN)
 def theorem_1_wider(statement: Statement, profile: Profile) -> Probability:
     """One cluster 5/2 times as large as each other, c1 = 2/7, the noise of a step below c2 = 1."""
-    cells = grid(COLUMNS, WIDER_ROWS, profile="one-large", ratio=2.4)
+    cells = grid((*COLUMNS, "scale"), WIDER_ROWS, profile="one-large", ratio=2.4)
     return explicit(
         statement,
         {"c_2": 1.0, "c_3": 1.0, "c_4": LEMMA_1_RATE},
         Sampling(experiment=STEP, max_trials=min(profile.max_trials, 4096), first=256),
-        [{**c, "init": init, "c1": 2 / 7} for c in cells for init in ("random", "translation")],
+        [
+            {**c, "init": init, "c1": 2 / 7}
+            for c in cells
+            for init in ("random", "translation")
+            if init == "random" or 0.5 - c["alpha"] > 2 * AT_OPTIMUM
+        ],
         values,
         lambda table: table["err_after_max"],
         "some cluster's error exceeding its bound",

@@ -291,7 +291,12 @@ _FAR_APART = 50.0
 STEP = table(
     one_step,
     row(
-        "ifca.eq30", ss.EQ_30, more=_parts(0.25, 1), sharper=ss.EQ_30_SHARP, hidden=HIDDEN, **_PULL
+        "ifca.eq30",
+        ss.EQ_30,
+        more=(*_parts(0.25, 1), *far_part_cells()),
+        sharper=ss.EQ_30_SHARP,
+        hidden=HIDDEN,
+        **_PULL,
     ),
     row("ifca.eq30-sharp", ss.EQ_30_SHARP, more=_parts(1.0, 3), **_PULL),
     row(

@@ -1,0 +1,109 @@
+"""Cells that one condition of a statement leaves out, to tell whether the condition is needed.
+
+A weaker condition is false where the bound fails in a cell that only the weaker one allows.  There
+are two kinds of such cells.  *Near* ones are made by `verify.mutation.opened` for the condition's
+edge: a refutation there is what the claim's own procedure finds.  *Far* ones are up to 1,500 places
+in which up to five parameters are moved by up to a factor 10^6.  They are another oracle.  All
+weaker forms of one condition share these cells, so that each is tried once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from bounds.statement import Assumption, OutsideTheorem, Statement
+from trials.run.cell import Params
+from verify.evidence import Verdict
+from verify.mutation.harder import Places
+from verify.procedures.base import Trials
+from verify.procedures.interface import Procedure
+
+#: Far places in which one weaker condition is tried, at most.
+N_TRIED = 12
+
+#: ``cell -> `` the verdict on the bound there, None where nothing can be said.
+Decide = Callable[[Params], Verdict | None]
+
+_REFUSED = (ArithmeticError, KeyError, TypeError, ValueError, OutsideTheorem)
+
+
+class Outside:
+    """The cells where a statement's conditions do not all hold.
+
+    Parameters
+    ----------
+    statement : with its conditions.
+    free : the claim's procedure for the statement without any condition.
+    store : the claim's trials.
+    """
+
+    def __init__(self, statement: Statement, free: Procedure, store: Trials) -> None:
+        self._statement, self._free, self._store = statement, free, store
+        places = Places(free, store)
+        self._cells, self._values, self._like = places.cells, places.values, places.cells[0]
+        holds = [[_holds(a, values) for a in statement.assumptions] for values in self._values]
+        self._holds = np.array(holds, dtype=np.bool_).reshape(len(holds), -1)
+        self._near: dict[str, list[tuple[Params, Mapping[str, Any]]]] = {}
+        self._found: dict[tuple[Decide, str], Verdict | None] = {}
+
+    def keep(self, condition: str, cells: Sequence[Params]) -> None:
+        """Cells near a condition's edge, made for the statement without it.
+
+        Symbols that differ between trials are those of the claim's first cell.
+        """
+        found = []
+        for cell in cells:
+            try:
+                found.append((cell, self._free.values_at(cell, self._like, self._store)))
+            except _REFUSED:
+                continue
+        self._near[condition] = found
+
+    def near(self, after: Assumption) -> list[Params]:
+        """The kept cells that a weaker form of their condition allows."""
+        return [cell for cell, values in self._near.get(after.name, []) if _holds(after, values)]
+
+    def far(self, before: Assumption, after: Assumption) -> list[Params]:
+        """Places that only the weaker form allows, those first that break the condition most."""
+        found = (self._cells[i] for i in self._between(before, after))
+        return [cell for cell, _ in zip(found, range(N_TRIED), strict=False)]
+
+    def decided(self, cells: Sequence[Params], decide: Decide) -> dict[Verdict | None, Params]:
+        """The verdicts on the bound in some cells, each with the first cell that has it."""
+        found: dict[Verdict | None, Params] = {}
+        for cell in cells:
+            key = decide, repr(sorted(cell.items()))
+            if key not in self._found:
+                self._found[key] = decide(cell)
+            found.setdefault(self._found[key], cell)
+            if self._found[key] is Verdict.REFUTED:
+                break
+        return found
+
+    def _between(self, before: Assumption, after: Assumption) -> Iterator[int]:
+        column = self._statement.assumptions.index(before)
+        alone = self._holds.copy()
+        alone[:, column] = ~alone[:, column]
+        found = [int(i) for i in np.flatnonzero(alone.all(axis=1))]
+        with np.errstate(all="ignore"):
+            for i in sorted(found, key=lambda i: _margin(before, self._values[i])):
+                if _holds(after, self._values[i]):
+                    yield i
+
+
+def _holds(assumption: Assumption, values: Mapping[str, Any]) -> bool:
+    """Whether a condition holds at a place.  One that cannot be evaluated does not."""
+    try:
+        return assumption.right.is_infinite or bool(assumption.holds(values))
+    except _REFUSED:
+        return False
+
+
+def _margin(assumption: Assumption, values: Mapping[str, Any]) -> float:
+    try:
+        return float(assumption.margin(values))
+    except _REFUSED:
+        return np.inf
