@@ -138,6 +138,20 @@ def takes(procedure: Procedure, cell: Params) -> bool:
     return True
 
 
+def breaks_condition(procedure: Procedure, cell: Params) -> bool:
+    """Whether the cell lies outside the conditions of the procedure's statement.
+
+    A cell that cannot be tried for another reason does not.
+    """
+    try:
+        procedure.check_cell(cell)
+    except OutsideTheorem:
+        return True
+    except _REFUSED:
+        return False
+    return False
+
+
 def cost_of(procedure: Procedure, cell: Params) -> float:
     """The declared CPU seconds of a trial, zero where the experiment declares none."""
     experiment = procedure.experiment()

@@ -58,7 +58,7 @@ from verify.mutation.mutants import (
     variables,
     with_term,
 )
-from verify.mutation.opened import MAX_CELLS, open_condition, takes
+from verify.mutation.opened import MAX_CELLS, breaks_condition, open_condition
 from verify.mutation.outside import Outside
 from verify.mutation.tried import SymbolRanges, follows, ranges
 from verify.procedures.base import Profile
@@ -266,7 +266,7 @@ class Examination:
         """
         procedure = self.procedure(statement)
         cells = procedure.cells_alone()
-        kept = [cell for cell in cells if takes(procedure, cell)]
+        kept = [cell for cell in cells if not breaks_condition(procedure, cell)]
         return procedure.in_cells(kept) if 0 < len(kept) < len(cells) else procedure
 
     def evidence(
