@@ -38,6 +38,8 @@ Point = Mapping[str, Any]
 COMMON = frozenset({"m", "n", "k", "d", "p", "N", "K", "M"})
 #: Letters of a number of clusters.
 CLUSTERS = frozenset({"k", "K"})
+#: The part of the points at which a share may exceed one.
+FEW = 0.1
 #: Relative difference below which two bounds are the same number.
 RTOL = 1e-9
 
@@ -47,12 +49,14 @@ Change = tuple[str, sp.Expr]
 def find_roles(points: Sequence[Point]) -> dict[str, Role]:
     """The range of every symbol: a count (integers from 1), a share (0 to 1) or another size.
 
-    A symbol whose value is not positive at some point has no role, and is not exchanged.
+    A symbol whose value is not positive at some point has no role, and is not exchanged.  A few
+    cells with values above one leave a share a share, or they would hide its exchanges.
 
     >>> find_roles([{"m": 10, "p": 0.2, "sigma": 1.5}, {"m": 20, "p": 1.0, "sigma": 0.5}])
     {'m': 'count', 'p': 'share', 'sigma': 'size'}
     """
     ranges: dict[str, list[np.ndarray[Any, Any]]] = {}
+    above: dict[str, list[bool]] = {}
     for point in points:
         for name, value in point.items():
             if isinstance(value, bool | str | None) or callable(value):
@@ -62,6 +66,7 @@ def find_roles(points: Sequence[Point]) -> dict[str, Role]:
             except (TypeError, ValueError):
                 continue
             ranges.setdefault(name, []).append(numbers.ravel())
+            above.setdefault(name, []).append(bool(np.any(numbers > 1.0)))
     found: dict[str, Role] = {}
     for name, parts in ranges.items():
         values = np.concatenate(parts)
@@ -70,7 +75,7 @@ def find_roles(points: Sequence[Point]) -> dict[str, Role]:
         if values.min() >= 1.0 and np.array_equal(values, np.round(values)):
             found[name] = "count"
         else:
-            found[name] = "share" if values.max() <= 1.0 else "size"
+            found[name] = "share" if np.mean(above[name]) <= FEW else "size"
     return found
 
 

@@ -16,6 +16,7 @@ from trials.experiments.ifca.data_run import SUCCESS
 from trials.experiments.ifca.step import N_STEPS
 from trials.run.cell import Params
 from trials.run.store import Table
+from verify.claims.ifca.ruling_cells import random_pull
 from verify.procedures.base import BoolArray
 from verify.procedures.placebos import Control, Entry, Occurs, Placebo, Source
 
@@ -64,12 +65,7 @@ def _without_mean(table: Table, cell: Params) -> FloatArray:
 
 def _pull_of_random_labels(_table: Table, cell: Params) -> FloatArray:
     """The strangers' mean pull where each cluster's clients spread evenly over the models."""
-    optima, start, curvature = sc.models(cell)
-    own = 0 if cell["cluster"] == "smallest" else cell["k"] - 1
-    strangers = sc.sizes(cell) / cell["k"]
-    strangers[own] = 0.0
-    pull = strangers @ ((start[own] - optima) * curvature) / (cell["m"] * cell["L"])
-    return np.asarray(np.linalg.norm(pull))
+    return np.asarray(random_pull(cell))
 
 
 def _mean_of_the_optima(_table: Table, cell: Params) -> FloatArray:

@@ -23,7 +23,7 @@ bound with another symbol in its place is too small even so.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from scipy import optimize
@@ -207,6 +207,41 @@ def part_cells(
         length = jump(cell, mean, often) * cell["m"] / mean  # of a jump, over that of one stranger
         filled = with_strangers(cell, mean)
         cells.append({**filled, "v": float(f"{ratio / length:.4g}"), "rare": often})
+    return cells
+
+
+def random_pull(cell: Params) -> float:
+    """How far strangers move a model on average where each cluster's clients spread evenly."""
+    optima, start, curvature = experiments.models(cell)
+    own = 0 if cell["cluster"] == "smallest" else cell["k"] - 1
+    strangers = experiments.sizes(cell) / cell["k"]
+    strangers[own] = 0.0
+    pull = strangers @ ((start[own] - optima) * curvature) / (cell["m"] * cell["L"])
+    return float(np.linalg.norm(pull))
+
+
+def informing_cells(
+    n_cells: int, seed: int, terms: Callable[[Params], tuple[float, float]]
+) -> list[Params]:
+    """Cells in which neither labels at random nor gradients of one sample meet a bound.
+
+    The pull and the fluctuation in it are a quarter of the pull of random labels each.  Clients and
+    samples are so many that there are strangers, and that the mean over a client's samples counts.
+
+    Parameters
+    ----------
+    terms : ``cell -> `` the two terms of the bound: the pull, which grows with the square of eta, and
+        the fluctuation, which is proportional to v.
+    """
+    cells: list[Params] = []
+    for drawn in draw(n_cells, seed, least_n=1e6):
+        m, n = max(drawn["m"], 10**8), max(drawn["n"], 10**9)
+        cell = {**drawn, "m": m, "n": n, "delta": max(drawn["delta"], 0.1), "eta": 1.0, "v": 1.0}
+        wanted = 0.25 * random_pull(SC_STEP.check(cell))
+        pull, _ = terms(cell)
+        cell["eta"] = float(f"{math.sqrt(wanted / pull):.4g}")
+        _, fluctuation = terms(cell)
+        cells.append({**cell, "v": float(f"{wanted / fluctuation:.4g}")})
     return cells
 
 

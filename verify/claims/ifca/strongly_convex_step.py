@@ -48,6 +48,7 @@ from verify.claims.ifca.ruling_cells import (
     crowd_cells,
     far_cells,
     far_part_cells,
+    informing_cells,
     noise_cells,
     part_cells,
     quiet_cells,
@@ -281,6 +282,15 @@ def _parts(failure: float, seed: int) -> list[Params]:
     ]
 
 
+_EQ_32 = {"c_1": 12.0, "c_2": 2.0}
+
+
+def _terms_of_eq_32(cell: Params) -> tuple[float, float]:
+    """The two terms of (32) in a cell."""
+    found = ss.EQ_32.term_values({**step_symbols(cell), **_EQ_32})
+    return float(found["pull"]), float(found["fluctuation"])
+
+
 _PULL: dict[str, Any] = {
     "column": "pull",
     "event": "the strangers pulling further than stated",
@@ -302,8 +312,8 @@ STEP = table(
     row(
         "ifca.eq32",
         ss.EQ_32,
-        constants={"c_1": 12.0, "c_2": 2.0},
-        more=(*_parts(0.5, 5), *far_part_cells()),
+        constants=_EQ_32,
+        more=(*_parts(0.5, 5), *far_part_cells(), *informing_cells(44, 9, _terms_of_eq_32)),
         sharper=ss.EQ_32_SHARP,
         hidden=HIDDEN,
         **_PULL,
