@@ -40,11 +40,13 @@ _CONDITIONS = """\
 
 ## Conditions
 
-A condition with another symbol is tried where only the changed statement speaks. A refutation there
-shows that the printed condition is needed. Nothing is caught or missed, so they have no share.
+A condition with another symbol is tried where only the changed statement speaks. It is false where
+the bound fails there. *Caught* are refuted in cells near the condition's edge, which the claim's
+procedure makes. *Missed* are refuted only in one of 12 places far outside, of up to 1,500 drawn.
+*Not tried* have no such cell: most of them ask for more than the printed condition.
 
-| paper | needed | true without | open | not tried |
-| --- | --- | --- | --- | --- |
+| paper | procedure | false | caught | share | true without | open | not tried |
+| --- | --- | --- | --- | --- | --- | --- | --- |
 """
 
 
@@ -105,17 +107,18 @@ def _without(doc: Document) -> Document:
 
 def _conditions(found: Mapping[str, Document], known: Catalogue) -> list[str]:
     """The table of changed conditions, nothing where there are none."""
-    counts: dict[str, Counter[str]] = {}
+    counts: dict[tuple[str, str], Counter[str]] = {}
     for claim, doc in found.items():
         changed = [j["outcome"] for j in doc["judged"] if j.get("kind") in CONDITIONS]
         if changed:
-            counts.setdefault(known[claim].statement.paper, Counter()).update(changed)
-    columns = ("refuted", "true here", "open", "not tried")
+            key = known[claim].statement.paper, str(doc["procedure"])
+            counts.setdefault(key, Counter()).update(changed)
     titles = {paper.id: paper.title for paper in known.papers}
-    rows = [
-        f"| {titles[paper]} | " + " | ".join(str(n[c]) for c in columns) + " |"
-        for paper, n in counts.items()
-    ]
+    rows = []
+    for (paper, procedure), n in sorted(counts.items()):
+        caught, false = (sum(n[o] for o in out) for out in (CAUGHT, FALSE))
+        shown = (false, caught, share(caught, false), n["true here"], n["open"], n["not tried"])
+        rows.append(f"| {titles[paper]} | {procedure} | " + " | ".join(map(str, shown)) + " |")
     return [_CONDITIONS + "\n".join(rows), ""] if rows else []
 
 

@@ -715,7 +715,8 @@ class _Judge:
     def _far(self, cell: Params) -> Verdict | None:
         """The same from a few trials, for one of many cells far outside."""
         few = at_most(self._free, N_ELSEWHERE)
-        return self._alone(cell, few, self._examination.standing, N_ELSEWHERE)
+        n_new = MAX_NEW_TRIALS_OF_A_CONDITION  # a block, whatever its size
+        return self._alone(cell, few, self._examination.standing, n_new)
 
     def _alone(
         self, cell: Params, procedure: Procedure, standing: Standing, n_new: int

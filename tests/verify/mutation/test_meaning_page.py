@@ -42,14 +42,18 @@ def test_counts_stand_by_paper_and_procedure():
     assert f"| {title} | Search | 1 | 0 | 0 | - | 0 | 0 | 1 | 1 |" in text
 
 
-def test_changed_conditions_have_a_table_of_their_own_and_no_share():
+def test_changed_conditions_have_a_score_of_their_own():
     with_conditions = document(
-        "Probability", k_for_d="refuted", condition_dropped="refuted", condition_k_for_d="open"
+        "Probability",
+        k_for_d="refuted",
+        condition_dropped="refuted",
+        condition_k_for_d="open",
+        condition_m_for_d="survived",
     )
     text = meaning_page({"ifca.eq3": with_conditions}, CATALOGUE)
     title = CATALOGUE.paper("ifca.eq3").title
     assert f"| {title} | Probability | 1 | 1 | 1 | 100.0 % | 0 | 0 | 0 | 0 |" in text
-    assert f"| {title} | 1 | 0 | 1 | 0 |" in text
+    assert f"| {title} | Probability | 2 | 1 | 50.0 % | 0 | 1 | 0 |" in text
     assert "## Conditions" not in meaning_page(FOUND, CATALOGUE)
 
 

@@ -168,7 +168,12 @@ def test_a_size_that_suffices_bounds_the_growth_in_every_direction_of_the_domain
 
 @pytest.mark.parametrize(
     ("power", "relation", "expected"),
-    [(0, r"\le", "SUPPORTED"), (1, r"\le", "REFUTED"), (-1, r"\le", "REFUTED"), (1, "=", "REFUTED")],
+    [
+        (0, r"\le", "SUPPORTED"),
+        (1, r"\le", "REFUTED"),
+        (-1, r"\le", "REFUTED"),
+        (1, "=", "REFUTED"),
+    ],
 )
 def test_a_symbol_outside_the_scaling_is_tried_towards_both_ends(
     tmp_path, power, relation, expected

@@ -1,0 +1,119 @@
+"""Weaker conditions: near cells decide, far places are another oracle, each cell is tried once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+import sympy as sp
+
+from bounds.statement import Assumption
+from tests.verify.mutation.test_harder import DRAWN, SMALL, Inside, bound, mean
+from trials.run.executors import make_executor
+from trials.run.store import RunStore
+from verify.claim import Claim
+from verify.decisions.means import Knowledge
+from verify.evidence import Verdict
+from verify.mutation.outside import Outside
+from verify.mutation.score import Examination, Standing
+
+d, k = sp.symbols("d k")
+WIDE = Assumption(name="wide", left=k, right=d)
+STRONG = Assumption(name="small", left=sp.Integer(100), right=d)
+
+
+@pytest.fixture
+def store(tmp_path):
+    with RunStore.create(tmp_path / "store.sqlite", root_seed=1, config={}) as made:
+        yield made
+
+
+def inside(stated, profile=SMALL):
+    return Inside(**vars(mean(stated, profile)))
+
+
+def test_places_lie_outside_one_condition_and_inside_its_weaker_form(store):
+    stated = bound(k, assumptions=(WIDE, STRONG))
+    outside = Outside(stated, inside(bound(k)), store)
+    far = outside.far(WIDE, replace(WIDE, right=d / 4))
+    assert far
+    assert all(cell["d"] > cell["k"] >= cell["d"] / 4 and cell["d"] <= 100 for cell in far)
+    quotients = [cell["k"] / cell["d"] for cell in far]
+    assert quotients == sorted(quotients)
+
+
+def test_near_cells_are_those_that_the_weaker_form_allows(store):
+    outside = Outside(bound(k, assumptions=(WIDE,)), inside(bound(k)), store)
+    outside.keep("wide", [{"d": 8, "k": 4}, {"d": 64, "k": 4}])
+    assert outside.near(replace(WIDE, right=d / 4)) == [{"d": 8, "k": 4}]
+    assert len(outside.near(replace(WIDE, right=-sp.oo))) == 2
+
+
+def test_every_cell_is_decided_once_and_none_after_a_refutation(store):
+    outside = Outside(bound(k, assumptions=(WIDE,)), inside(bound(k)), store)
+    asked = Counter()
+
+    def decide(cell):
+        asked[cell["d"]] += 1
+        return Verdict.REFUTED if cell["d"] == 2 else Verdict.SUPPORTED
+
+    for _ in range(2):
+        found = outside.decided([{"d": 1}, {"d": 2}, {"d": 3}], decide)
+        assert found[Verdict.REFUTED] == {"d": 2}
+    assert asked == {1: 1, 2: 1}
+
+
+def judged(claim, store):
+    with make_executor("serial") as executor:
+        examination = Examination(
+            claim=claim,
+            profile=SMALL,
+            standing=Standing(verdict="SUPPORTED", mark="SUPPORTED", level=0.01),
+            store=store,
+            executor=executor,
+        )
+        examination.decide(claim.statement)
+        return {j.mutant: j for j in examination.tell_apart().judged}
+
+
+def test_a_form_that_no_near_cell_refutes_may_be_refuted_far_outside(store):
+    """The value is about d/2.  Near cells reach d = 64 k: the bound k fails there, 40 k does not."""
+
+    def narrow(stated, profile):
+        known = lambda cell: Knowledge(low=0.0, high=0.7 * cell["d"])  # noqa: E731
+        return replace(inside(stated, profile), knowledge=known)
+
+    claim = Claim(statement=bound(k, assumptions=(WIDE,)), builder=narrow)
+    found = judged(claim, store)
+    assert found["condition wide: dropped"].outcome == "refuted"
+    assert found["condition wide: d dropped"].outcome == "refuted"
+    loose = Claim(statement=bound(40 * k, assumptions=(WIDE,)), builder=narrow)
+    found = judged(loose, store)
+    assert found["condition wide: d dropped"].outcome == "survived"
+    assert "refuted at" in found["condition wide: d dropped"].why
+
+
+def test_a_change_that_leaves_its_own_condition_is_tried_in_the_cells_that_stay(store):
+    """The condition names the bound itself: 16 or more.  With k for d one of two cells stays."""
+
+    class Speaking(Inside):
+        def require(self, cell):
+            super().require(cell)
+            floor = Assumption(name="speaks", left=self.statement.expr, right=sp.Integer(16))
+            replace(self.statement, assumptions=(floor,)).require(DRAWN.check(cell))
+
+    cells = ({"d": 64, "k": 2}, {"d": 64, "k": 32})
+    claim = Claim(
+        statement=bound(d),
+        builder=lambda stated, profile: Speaking(**vars(mean(stated, profile, cells))),
+    )
+    examination = Examination(
+        claim=claim,
+        profile=SMALL,
+        standing=Standing(verdict="SUPPORTED", mark="SUPPORTED", level=0.01),
+        store=store,
+    )
+    assert len(examination.inside(bound(d)).cells_alone()) == 2
+    assert examination.inside(bound(k)).cells_alone() == ({"d": 64, "k": 32},)
+    assert len(examination.inside(bound(d / d)).cells_alone()) == 2  # none is left: refused later
