@@ -78,7 +78,7 @@ def judged(claim, store):
 
 
 def test_a_form_that_no_near_cell_refutes_may_be_refuted_far_outside(store):
-    """The value is about d/2.  Near cells reach d = 64 k: the bound k fails there, 40 k does not."""
+    """The value is about d/2.  Near cells reach d = 64 k: the bound k fails there, not 40 k."""
 
     def narrow(stated, profile):
         known = lambda cell: Knowledge(low=0.0, high=0.7 * cell["d"])  # noqa: E731

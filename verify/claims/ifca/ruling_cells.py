@@ -230,8 +230,8 @@ def informing_cells(
 
     Parameters
     ----------
-    terms : ``cell -> `` the two terms of the bound: the pull, which grows with the square of eta, and
-        the fluctuation, which is proportional to v.
+    terms : ``cell -> `` the two terms of the bound: the pull, which grows with the square of eta,
+        and the fluctuation, which is proportional to v.
     """
     cells: list[Params] = []
     for drawn in draw(n_cells, seed, least_n=1e6):
