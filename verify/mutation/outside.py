@@ -71,7 +71,7 @@ class Outside:
         found = (self._cells[i] for i in self._between(before, after))
         return [cell for cell, _ in zip(found, range(N_TRIED), strict=False)]
 
-    def decided(self, cells: Sequence[Params], decide: Decide) -> dict[Verdict | None, Params]:
+    def try_cells(self, cells: Sequence[Params], decide: Decide) -> dict[Verdict | None, Params]:
         """The verdicts on the bound in some cells, each with the first cell that has it."""
         found: dict[Verdict | None, Params] = {}
         for cell in cells:

@@ -667,9 +667,9 @@ class _Judge:
         """The outcome of a weaker form of a condition in the cells of the dropped one."""
         if mutant.term in self._needless:
             return self._judged(mutant, "true here", why="as it is without the condition")
-        found = outside.decided(outside.near(after), self._near)
+        found = outside.try_cells(outside.near(after), self._near)
         if (cell := found.get(Verdict.REFUTED)) is not None:
-            refuted = self._judged(mutant, "refuted", why=f"at {_spelled(cell)}")
+            refuted = self._judged(mutant, "refuted", why=f"at {_spell(cell)}")
             return replace(refuted, verdict=str(Verdict.REFUTED))
         if set(found) == {Verdict.SUPPORTED}:
             return self._judged(mutant, "true here", why="limits in every cell near its edge")
@@ -681,10 +681,10 @@ class _Judge:
         self, judged: Judged, mutant: Mutant, outside: Outside, places: Sequence[Params]
     ) -> Judged:
         """The outcome after some places far outside the condition."""
-        found = outside.decided(places, self._far)
+        found = outside.try_cells(places, self._far)
         if (cell := found.get(Verdict.REFUTED)) is not None:
             self._needless.discard(mutant.term)
-            return replace(judged, outcome="survived", why=f"false: refuted at {_spelled(cell)}")
+            return replace(judged, outcome="survived", why=f"false: refuted at {_spell(cell)}")
         if judged.outcome == "not tried" and set(found) - {None}:
             return replace(judged, outcome="open", why=f"not refuted at {len(places)} far places")
         return judged

@@ -59,7 +59,7 @@ def test_every_cell_is_decided_once_and_none_after_a_refutation(store):
         return Verdict.REFUTED if cell["d"] == 2 else Verdict.SUPPORTED
 
     for _ in range(2):
-        found = outside.decided([{"d": 1}, {"d": 2}, {"d": 3}], decide)
+        found = outside.try_cells([{"d": 1}, {"d": 2}, {"d": 3}], decide)
         assert found[Verdict.REFUTED] == {"d": 2}
     assert asked == {1: 1, 2: 1}
 
