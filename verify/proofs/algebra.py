@@ -269,6 +269,8 @@ class Algebra:
 
     def split(self, top: Poly, bottom: Poly, sign: str) -> list[tuple[Poly, int]] | None:
         """The factors of a quotient, primes among them, if all of them have the sign."""
+        if top.is_zero():
+            return None
         found: list[tuple[Poly, int]] = []
         positive = True
         for poly, side in ((top, 1), (bottom, -1)):
@@ -287,10 +289,13 @@ class Algebra:
     def power(self, top: Poly, bottom: Poly, e: Fraction) -> Quotient:
         """A rational power of a quotient, as a product of powers and roots of its factors."""
         require(abs(e) <= _EXPONENT and e.denominator <= _EXPONENT, "an exponent is too large")
+        require(not bottom.is_zero(), "a term divides by zero")
         if e < 0:
             return self.power(bottom, top, -e)
         if e.denominator == 1:
             return self.over(top ** int(e), bottom ** int(e))
+        if top.is_zero():  # it has no factors, as 1 has none
+            return top, self.one
         factors = self.split(top, bottom, ">=")
         if factors is None:
             root = self.atom(f"root {e.denominator}", top, bottom, sign=">=")

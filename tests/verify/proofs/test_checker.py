@@ -45,6 +45,7 @@ INNER = ([">=", "x", "1/4"], [">=", "3/4", "x"])
 UNIT = ([">=", "x", "0"], [">=", "1", "x"])
 HALF, THIRD = ["^", "x", "1/2"], ["^", "x", "1/3"]
 TRUE = {
+    "the root of nothing": (stated(["=", ["^", ["+", "x", less("x")], "3/2"], "0"]), SUM),
     "the square of a root": (stated(["=", ["*", HALF, HALF], "x"], X), SUM),
     "the third power of a root": (stated(["=", ["^", HALF, "3"], ["*", "x", HALF]], X), SUM),
     "the third power of a third root": (stated(["=", ["*", THIRD, THIRD, THIRD], "x"], X), SUM),
@@ -133,6 +134,36 @@ FALSE = {
     "a name that is given": (
         stated([">=", ["+", "x", "1"], "0"], Y),
         {"step": "name", "term": ["+", "x", "1"], "new": "y", "then": [SUM]},
+    ),
+    "the root of nothing": (stated(["=", ["^", "0", "1/2"], "1"]), SUM),
+    "one over the root of nothing": (
+        stated([">=", ["^", ["+", "x", less("x")], "-1/2"], "1"]),
+        SUM,
+    ),
+    "nothing is at least one, by the two values of a root of nothing": (
+        stated([">=", "0", "1"]),
+        {
+            "step": "cut",
+            "relation": ">=",
+            "term": less(["^", "0", "1/2"]),
+            "then": [
+                boxes(".", ()),
+                {
+                    "step": "cut",
+                    "relation": ">=",
+                    "term": ["+", ["^", "0", "1/2"], "-1"],
+                    "then": [
+                        SUM,
+                        {
+                            "step": "name",
+                            "term": ["^", "0", "1/2"],
+                            "new": "n",
+                            "then": [{**SUM, "parts": ["+", ["+", "n", "-1"], less("n")]}],
+                        },
+                    ],
+                },
+            ],
+        },
     ),
     "a cut of one goal": (
         stated([">=", "x", "0"]),
