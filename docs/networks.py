@@ -4,7 +4,8 @@ Drawn glyphs and textures stand for MNIST, CIFAR-10 and FEMNIST (`docs/networks.
 the training (``pip install 'cfl-verify[networks]'``):
 
     python docs/networks.py --data glyphs --m 1200 --rounds 30 --seeds 5 --figure identities.svg
-    python docs/networks.py --data textures --m 60 --n 100 --rounds 20 --seeds 5
+    python docs/networks.py --data textures --m 20 --n 500 --rounds 15 --seeds 3
+    python docs/networks.py --data textures --m 20 --n 500 --rounds 12 --watch --warm 1
     python docs/networks.py --data writers --m 20 --n 20 --rounds 12 --seeds 5
     cfl-verify run --claims docs/networks.py 'networks.*'
 
@@ -26,6 +27,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
+from scipy import stats
 
 from bounds.ifca.symbols import JOURNAL
 from bounds.statement import Contrast, Statement
@@ -37,9 +39,13 @@ from trials.networks.femnist import read_femnist
 from trials.networks.images import read_cifar10, read_mnist
 from trials.networks.training import (
     Options,
+    State,
     accuracies_alone,
+    client_losses,
     cluster_models,
+    identity_accuracy,
     local_accuracies,
+    one_thread,
     served,
     train,
     train_alone,
@@ -70,6 +76,12 @@ PRINTED = {
 FEMNIST = {"ifca2": (87.99, 0.35), "ifca3": (87.89, 0.52), "oneshot2": (87.41, 0.39),
            "oneshot3": (87.38, 0.37), "global": (84.45, 0.51), "local": (75.85, 0.72)}  # fmt: skip
 TEST_IMAGES = 2000
+WATCHED = 100  # images by which `--watch` asks a client
+#: Differences that the command prints.
+ROTATED_PAIRS = (("ifca", "global"), ("ifca", "local"), ("ifca", "oracle"), ("best", "oracle"),
+                 ("wide", "ifca"))  # fmt: skip
+WRITER_PAIRS = (("ifca2", "global"), ("ifca3", "global"), ("ifca2", "local"),
+                ("ifca2", "oneshot2"), ("ifca3", "oneshot3"), ("ifca2", "ifca3"))  # fmt: skip
 #: Clients that train alone, of a set.  Convolutions take longer: one client of each rotation.
 LOCAL_CLIENTS = {"glyphs": 8, "mnist": 8, "textures": 2, "cifar10": 8}
 
@@ -527,6 +539,44 @@ def draw_identities(path, curves):
     figure.savefig(path, metadata={"Date": None} if str(path).endswith(".svg") else None)
 
 
+def watch(cell, seed, warm):
+    """One run of IFCA: the share of all clients with the right identity, and the smallest group.
+
+    All clients are asked after every round, by their first images, whoever takes part in it.
+    ``warm`` rounds with known rotations come first.
+    """
+    k, rng = SETS[cell["data"]][0], np.random.default_rng(seed)
+    clients, _, _ = federations(cell, rng)
+    network, options = settings(cell, k)
+    given = {"network": network, "federation": clients, "seed": int(rng.integers(2**31))}
+    state = None
+    if warm:
+        known = train(**given, options=replace(options, rounds=warm), known_labels=clients.clusters)
+        state = State(models=known.models, labels=np.full(clients.m, -1))
+    few = replace(clients, rows=clients.rows[:, :WATCHED])
+    shares, smallest = [], []
+    for t in range(1, options.rounds + 1):
+        state = train(**given, options=options, state=state, until=t)
+        with one_thread():
+            losses = client_losses(network, few, state.models, np.arange(clients.m), options)
+        labels = losses.argmin(axis=1)
+        shares.append(identity_accuracy(labels, clients.clusters, k))
+        smallest.append(int(np.bincount(labels, minlength=k).min()))
+    return shares, smallest
+
+
+def watch_all(cell, seeds, warm, path):
+    """Print and draw `watch` for some seeds."""
+    curves = {}
+    for seed in seeds:
+        shares, smallest = watch(cell, seed, warm)
+        curves[seed] = shares
+        print(f"seed {seed} right, %: {' '.join(f'{100 * share:.0f}' for share in shares)}")
+        print(f"seed {seed} smallest group: {' '.join(map(str, smallest))}", flush=True)
+        if path:
+            draw_identities(path, curves)
+
+
 def asked():
     """The command's arguments."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -535,6 +585,8 @@ def asked():
                           ("classes", 10), ("seeds", 5), ("first-seed", 0)):  # fmt: skip
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--figure", type=Path)
+    parser.add_argument("--watch", action="store_true", help="IFCA alone, identities a round")
+    parser.add_argument("--warm", type=int, default=0, help="rounds with known rotations before")
     parser.add_argument("--json", type=Path, help="keep finished seeds here, and go on after them")
     return parser.parse_args()
 
@@ -547,6 +599,9 @@ def main():
     names = ("m", "n", "rounds", *(("classes",) if of_writers else ("starts", "spare")))
     cell = {name: getattr(chosen, name) for name in names}
     cell = experiment.check(cell | {"data": "glyphs" if chosen.data == "writers" else chosen.data})
+    if chosen.watch:
+        seeds = range(chosen.first_seed, chosen.first_seed + chosen.seeds)
+        return watch_all(cell, seeds, chosen.warm, chosen.figure)
     kept = {"cell": cell, "seeds": [], "rows": [], "identities": {}}
     if chosen.json and chosen.json.exists():
         kept = json.loads(chosen.json.read_text())
@@ -570,11 +625,11 @@ def main():
         kept["seeds"].append(seed)
         if chosen.json:
             chosen.json.write_text(json.dumps(kept, indent=1))
-    show(experiment, cell, kept["rows"])
+    return show(experiment, cell, kept["rows"])
 
 
 def show(experiment, cell, rows):
-    """Means and spreads beside the printed values."""
+    """Means and spreads beside the printed values, then paired differences."""
     for name in experiment.columns:
         if name in ("most", "original"):
             continue
@@ -582,6 +637,19 @@ def show(experiment, cell, rows):
         spread = f" ± {values.std(ddof=1):.4f}" if len(values) > 1 else ""
         known = f"   printed {text[0]} ± {text[1]} %" if text else ""
         print(f"{name:14} {values.mean():.4g}{spread}{known}")
+    pairs = WRITER_PAIRS if experiment is WRITERS else ROTATED_PAIRS
+    for one, two in pairs if len(rows) > 1 else ():
+        mean, low, high = paired([row[one] - row[two] for row in rows])
+        print(f"{one} - {two}: {100 * mean:+.1f} [{100 * low:+.1f}, {100 * high:+.1f}] points")
+
+
+def paired(differences):
+    """The mean of differences within seeds, and its 95 % limits by Student's t."""
+    mean, half = (
+        np.mean(differences),
+        stats.sem(differences) * stats.t.ppf(0.975, len(differences) - 1),
+    )
+    return mean, mean - half, mean + half
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ from trials.ifca.options import IfcaOptions, run_ifca_options
 from trials.local_erm import logistic
 from trials.models.clients import ClientData
 from trials.models.losses import LogisticLoss
-from trials.networks.drawn import glyphs
+from trials.networks.drawn import glyphs, textures
 from trials.networks.images import Images, read_cifar10, read_mnist
 from trials.parameters import Integer, Options, Parameters, Real
 from trials.run.experiment import Experiment, register, user_design
@@ -49,14 +49,16 @@ from verify.procedures.mean_bound import MeanBound
 K = 2
 STEP, LOCAL_STEPS, PENALTY = 0.1, 10, 1e-5
 WITHHELD = 50  # digits of a class
-DRAWN, HALF = 20_000, 10_000  # glyphs, and those for training
+DRAWN, HALF = 20_000, 10_000  # images, and those for training
 #: Data set -> dimension, and the two classes that the paper takes.
 SETS = {
     "digits": (64, (1, 2)),
     "glyphs": (784, (1, 2)),
+    "textures": (3072, (0, 1)),
     "mnist": (784, (1, 2)),
     "cifar10": (3072, (0, 1)),
 }
+DRAW = {"glyphs": glyphs, "textures": textures}
 READERS = {"mnist": ("CFL_MNIST", read_mnist), "cifar10": ("CFL_CIFAR10", read_cifar10)}
 METHODS = ("oracle", "local", "IFCA1", "IFCA2", "IFCAR", "KM")
 #: Means and deviations of Table 2.
@@ -82,7 +84,7 @@ COLUMNS = {
 def classes(data):
     """The images of both classes in [0, 1], (N, d) each: all digits, or training and test images.
 
-    Glyphs are always the same, drawn with seed 0.
+    Drawn images are always the same, of seed 0.
 
     The last value is a checksum of the pixels, so that a replay on other data is seen.
     """
@@ -93,8 +95,8 @@ def classes(data):
         found = load_digits()
         pixels = found.data.astype(np.uint8)
         return [[pixels[found.target == c] / 16.0 for c in chosen]], float(zlib.crc32(pixels))
-    if data == "glyphs":
-        drawn = glyphs(n=DRAWN, rng=np.random.default_rng(0))
+    if data in DRAW:
+        drawn = DRAW[data](n=DRAWN, rng=np.random.default_rng(0))
         pixels = drawn.pixels.reshape(DRAWN, -1)
         halves = [(pixels[part], drawn.labels[part]) for part in (slice(HALF), slice(HALF, None))]
         return [[x[labels == c] / 255.0 for c in chosen] for x, labels in halves], float(

@@ -128,3 +128,34 @@ def test_files_by_path_are_a_reproduction_only_with_the_published_checksums(
 def test_the_worst_decile_is_the_mean_of_the_worst_tenth(page):
     assert page.worst_decile(np.arange(20.0)) == 0.5
     assert page.worst_decile(np.array([0.3, 0.2])) == 0.2
+
+
+def test_watched_identities_are_those_of_all_clients_and_warm_models_know_their_rotation(page):
+    """Warm models have seen one rotation each, so nearly every client finds its own."""
+    small = {"data": "glyphs", "m": 16, "n": 40, "rounds": 2, "starts": 1, "spare": 0}
+    (cold, groups), (warm, _) = (page.watch(small, 0, rounds) for rounds in (0, 10))
+    assert len(cold) == len(groups) == 2
+    assert 0 <= min(groups) <= max(groups) <= 4
+    assert warm[-1] > 0.9
+    assert warm[-1] > cold[0]
+
+
+def test_paired_limits_are_those_of_students_t(page):
+    from scipy import stats
+
+    rng = np.random.default_rng(0)
+    a, b = rng.random(7), rng.random(7)
+    mean, low, high = page.paired(a - b)
+    wanted = stats.ttest_rel(a, b).confidence_interval(0.95)
+    np.testing.assert_allclose([mean, low, high], [np.mean(a - b), wanted.low, wanted.high])
+
+
+def test_the_command_prints_means_beside_the_printed_values_and_paired_differences(page, capsys):
+    cell = {"data": "textures", "n": 500}
+    row = dict.fromkeys(page.ROTATED.columns, 0.5)
+    page.show(page.ROTATED, cell, [row | {"ifca": 0.75}, row | {"ifca": 0.85}])
+    text = capsys.readouterr().out
+    assert "ifca           0.8 ± 0.0707   printed 81.51 ± 1.37 %" in text
+    assert "ifca - global: +30.0 [-33.5, +93.5] points" in text
+    page.show(page.ROTATED, cell, [row])
+    assert " - " not in capsys.readouterr().out

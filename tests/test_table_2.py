@@ -137,15 +137,16 @@ def squares(labels, side):
     return grey.astype(np.uint8)
 
 
-def test_glyphs_are_drawn_once_and_test_images_are_others(page, folders):
+@pytest.mark.parametrize(("data", "d"), [("glyphs", 784), ("textures", 3072)])
+def test_drawn_images_are_the_same_in_every_run_and_test_images_are_others(page, folders, data, d):
     folders.setattr(page, "DRAWN", 240)
     folders.setattr(page, "HALF", 160)
-    x, _, _, test, labels = page.draw(cell(page, data="glyphs", n=4), np.random.default_rng(0))
-    assert x.shape == (12, 4, 784)
+    x, _, _, test, labels = page.draw(cell(page, data=data, n=4), np.random.default_rng(0))
+    assert x.shape == (12, 4, d)
     assert len(test) == len(labels)
-    seen = {image.tobytes() for image in x.reshape(-1, 784)}
+    seen = {image.tobytes() for image in x.reshape(-1, d)}
     assert not seen & {image.tobytes() for image in test}
-    again = page.draw(cell(page, data="glyphs", n=4), np.random.default_rng(0))
+    again = page.draw(cell(page, data=data, n=4), np.random.default_rng(0))
     np.testing.assert_array_equal(x, again[0])
 
 

@@ -12,7 +12,8 @@ from trials.checks import InvalidParameter  # noqa: E402
 from trials.ifca.functions import Model, run_ifca_functions  # noqa: E402
 from trials.models.network import network_gradient, network_loss  # noqa: E402
 from trials.networks.architectures import convolutional_network, dense_network  # noqa: E402
-from trials.networks.local_steps import batched, in_span  # noqa: E402
+from trials.networks.federations import Federation  # noqa: E402
+from trials.networks.local_steps import batched, in_span, one_by_one  # noqa: E402
 from trials.networks.training import (  # noqa: E402
     Options,
     accuracies_alone,
@@ -86,6 +87,52 @@ def test_steps_in_the_span_of_the_images_are_the_batched_steps(federation):
     one, many = in_span(DENSE, start, x, y, 0.3, 7), batched(DENSE, start, [x] * 7, [y] * 7, 0.3)
     for name in start:
         torch.testing.assert_close(one[name], many[name].sum(dim=0), rtol=1e-4, atol=1e-5)
+
+
+def test_one_client_after_the_other_takes_the_batched_steps():
+    """From one start, and from starts of their own.  Ties of a maximum at zero move nothing."""
+    network = convolutional_network(channels=3, side=8, first=2, second=3, hidden=4)
+    rng = np.random.default_rng(2)
+    x = [torch.from_numpy(rng.random((3, 5, 3, 8, 8), dtype=np.float32)) for _ in range(4)]
+    y = [torch.from_numpy(rng.integers(0, 10, (3, 5))) for _ in range(4)]
+    start = network.init(0)
+    kept = {name: leaf.clone() for name, leaf in start.items()}
+    one, many = (take(network, start, x[:2], y[:2], 0.3) for take in (one_by_one, batched))
+    for _ in range(2):
+        for name in start:
+            torch.testing.assert_close(one[name], many[name], rtol=1e-4, atol=1e-6)
+        assert not any(leaf.requires_grad for leaf in one.values())
+        one, many = (
+            take(network, each, x[2:], y[2:], 0.3)
+            for take, each in ((one_by_one, one), (batched, many))
+        )
+    assert all(torch.equal(start[name], kept[name]) for name in start)
+
+
+@pytest.mark.parametrize("convolutional", [False, True])
+def test_rounds_read_a_chunk_of_clients_at_a_time_and_each_client_once(convolutional):
+    """So memory does not grow with the clients.  IFCA and the oracle read as often."""
+    federation = drawn_federation(m=8, n=5)
+    network = DENSE
+    if convolutional:
+        network = convolutional_network(channels=1, side=8, first=2, second=3, hidden=4)
+    asked = []
+
+    class Watched(Federation):
+        def batch(self, clients, columns=None):
+            asked.append(clients)
+            return super().batch(clients, columns)
+
+    watched = Watched(**vars(federation))
+    for labels in (None, federation.clusters):
+        asked.clear()
+        train(network=network, federation=watched, options=replace(OPTIONS, rounds=2), seed=1,
+              known_labels=labels)  # fmt: skip
+        assert max(map(len, asked)) == OPTIONS.chunk
+        assert np.concatenate(asked).tolist() == [*range(8), *range(8)]
+    asked.clear()
+    train_alone(network, watched, np.arange(8), OPTIONS, seed=1)
+    assert max(map(len, asked)) == OPTIONS.chunk
 
 
 @pytest.mark.parametrize("convolutional", [False, True])
