@@ -199,6 +199,15 @@ class ParameterRow(NamedTuple):
     meaning: str
 
 
+_PLAIN = frozenset({int, float, str, bool, type(None)})
+_MOST_KNOWN = 20_000  # cells that a table remembers, a few hundred bytes each
+
+
+def _is_plain(params: Mapping[str, Any]) -> bool:
+    """Whether this is a dictionary of numbers and words, whose `repr` is exact."""
+    return type(params) is dict and all(type(value) in _PLAIN for value in params.values())
+
+
 @dataclass(frozen=True)
 class Parameters:
     """The parameters of an experiment, by name, and the rules that tie several of them.
@@ -212,14 +221,33 @@ class Parameters:
 
     entries: Mapping[str, Parameter]
     rules: tuple[Rule, ...] = field(default=())
+    _known: dict[str, dict[str, Any]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def check(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Return the complete cell in its one spelling.  Checking it again changes nothing.
+
+        A run asks for the same cells again and again, so cells of plain values are remembered.
 
         Raises
         ------
         InvalidParameter : an unknown name, a value outside its domain, a broken rule.
         """
+        if not _is_plain(params):
+            return self._complete(params)
+        spelled = repr(params)  # it tells 1, 1.0 and True apart, which are equal as keys
+        found = self._known.get(spelled)
+        if found is None:
+            found = self._complete(params)
+            if not _is_plain(found):
+                return found
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[spelled] = found
+        return dict(found)
+
+    def _complete(self, params: Mapping[str, Any]) -> dict[str, Any]:
         unknown = sorted(map(str, set(params) - set(self.entries)))
         if unknown:
             raise InvalidParameter(

@@ -132,9 +132,10 @@ def try_claims(
     -----
     One worker would save nothing by deciding elsewhere, and the workers of a cluster do not see the
     run's file: there the decisions are made in this process.  Searches read no trials, so every
-    executor with several workers makes them.
+    executor with several workers makes them.  One claim is decided here too: its decision is one
+    call, and the start of a worker costs more than most decisions.  Its trials are shared out.
     """
-    if executor.n_workers < 2:
+    if executor.n_workers < 2 or len(claims) < 2:
         for planned in claims:
             on_start(planned)
             yield planned, _decided_here(store, planned, level_of(planned), executor, on_block)

@@ -12,6 +12,7 @@ import pytest
 import trials.experiments  # noqa: F401  (registers every experiment)
 from trials.checks import InvalidParameter
 from trials.parameters import (
+    _MOST_KNOWN,
     REQUIRED,
     Array,
     Flag,
@@ -524,3 +525,28 @@ def test_drivers_get_arguments_in_their_standard_form():
 def test_a_domain_of_no_argument_is_a_mistake_that_shows_at_once():
     with pytest.raises(TypeError, match="has no argument typo"):
         validated(typo=Integer(1))(lambda n: n)
+
+
+def test_a_remembered_cell_is_that_of_equal_values_of_the_same_types_only():
+    """1, 1.0 and True are one key of a dictionary, and only some of them are numbers."""
+    table = Parameters({"x": Real(-1.0, 1.0, default=0.5), "n": Integer(0, default=3)})
+    for _ in range(2):  # the second answer is remembered
+        assert type(table.check({"x": 1})["x"]) is float
+        assert table.check({}) == {"x": 0.5, "n": 3}
+        for value in (True, math.nan, "1"):
+            with pytest.raises(InvalidParameter):
+                table.check({"x": value})
+    found = table.check({})
+    found["n"] = 4  # the caller's own
+    assert table.check({})["n"] == 3
+    array = np.full(1, 0.25)
+    assert table.check({"x": array[0]}) == table.check({"x": 0.25})
+    array[0] = 0.75
+    assert table.check({"x": array[0]})["x"] == 0.75
+
+
+def test_a_table_forgets_rather_than_grow_without_end():
+    table = Parameters({"n": Integer(0)})
+    for n in range(3 * _MOST_KNOWN // 2):
+        assert table.check({"n": n}) == {"n": n}
+    assert len(table._known) <= _MOST_KNOWN

@@ -26,8 +26,8 @@ DOUBLED = "ifca.lemma1-law[n=1,d=2]"
 LEVEL = 0.01
 
 
-def prepared(tmp_path):
-    config = RunConfig(claims=(DOUBLED,))
+def prepared(tmp_path, *names):
+    config = RunConfig(claims=(DOUBLED, *names))
     return session.create(tmp_path, config), session.prepare(config).claims
 
 
@@ -50,17 +50,15 @@ def test_a_worker_names_the_trials_that_a_claim_needs_until_it_can_decide(tmp_pa
 
 
 def decided_by(folder, kind, n):
-    """The evidence and the digest of a run by so many workers."""
-    store, claims = prepared(folder)
+    """The evidence and the digest of a run of two claims by so many workers."""
+    store, claims = prepared(folder, "ifca.eq3")
     started = []
     with store, make_executor(kind, n) as executor:
-        ((planned, decided),) = try_claims(
-            store, claims, lambda _p: LEVEL, "quick", executor, started.append
-        )
-        assert started == [planned] == list(claims)
-        assert isinstance(decided, Decided)
-        assert decided.seconds > 0
-        return decided.evidence, store.content_digest()
+        found = list(try_claims(store, claims, lambda _p: LEVEL, "quick", executor, started.append))
+        assert started == [planned for planned, _ in found] == list(claims)
+        assert all(isinstance(decided, Decided) for _, decided in found)
+        assert all(decided.seconds > 0 for _, decided in found)
+        return [decided.evidence for _, decided in found], store.content_digest()
 
 
 @pytest.fixture(scope="module")
@@ -74,11 +72,16 @@ def test_two_workers_draw_the_rounds_of_one_and_decide_alike(tmp_path, alone, ki
     assert decided_by(tmp_path, kind, 2) == alone
 
 
-@pytest.mark.parametrize("n_workers", [1, 2, 3])
-def test_a_worker_alone_hands_no_claim_over_and_several_do(monkeypatch, n_workers):
+@pytest.mark.parametrize(
+    ("n_workers", "n_claims", "where"),
+    [(1, 2, "here"), (2, 2, "elsewhere"), (3, 4, "elsewhere"), (2, 1, "here")],
+)
+def test_only_several_claims_are_handed_over_and_only_to_several_workers(
+    monkeypatch, n_workers, n_claims, where
+):
     class Board:
-        def __init__(self, *_arguments):
-            self.calls = {0: None}
+        def __init__(self, _store, claims, *_arguments):
+            self.calls = dict.fromkeys(range(len(claims)))
 
         def decided(self, _i):
             return "elsewhere"
@@ -86,8 +89,9 @@ def test_a_worker_alone_hands_no_claim_over_and_several_do(monkeypatch, n_worker
     monkeypatch.setattr(deciding, "_Board", Board)
     monkeypatch.setattr(deciding, "_decided_here", lambda *_arguments: "here")
     executor = SimpleNamespace(n_workers=n_workers)
-    ((_, where),) = try_claims(None, ["claim"], lambda _p: LEVEL, "quick", executor, print)
-    assert where == ("here" if n_workers == 1 else "elsewhere")
+    claims = [f"claim {i}" for i in range(n_claims)]
+    found = try_claims(None, claims, lambda _p: LEVEL, "quick", executor, print)
+    assert list(found) == [(claim, where) for claim in claims]
 
 
 def test_the_seconds_of_a_claim_are_its_own_and_its_share_of_those_drawn_together(monkeypatch):

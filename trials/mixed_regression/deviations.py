@@ -1,7 +1,8 @@
-r"""The operator norm of a moment matrix minus its expectation, without either matrix.
+r"""The operator norm of a moment matrix minus its expectation.
 
 The matrices are :math:`\frac1P\sum_pw_pa_pb_p^\top-\sum_jp_jv_jv_j^\top`.  Golub and Kahan's
-bidiagonalisation needs two products with the vectors a step.
+bidiagonalisation needs two products with a vector a step.  The moment matrix is formed only where
+there are no more dimensions than pairs.
 """
 
 from __future__ import annotations
@@ -61,9 +62,14 @@ def deviation_norm(
     1.5
     """
     n_pairs, d = first.shape
+    # One product of the data costs less than two readings of them a step.
+    formed = (first * (weights / n_pairs)[:, None]).T @ second if d <= n_pairs else None
 
     def apply(x: FloatArray, a: FloatArray, b: FloatArray) -> FloatArray:
-        moment = a.T @ (weights * (b @ x)) / n_pairs
+        if formed is not None:
+            moment = formed @ x if a is first else x @ formed
+        else:
+            moment = a.T @ (weights * (b @ x)) / n_pairs
         return np.asarray(moment - images.T @ (shares * (images @ x)))
 
     steps = min(n_steps, d)

@@ -41,7 +41,7 @@ from trials.mixed_regression.fed_regression_kernels import (
 from trials.mixed_regression.settled_rounds import SettledRounds
 from trials.mixed_regression.small_spectra import LARGEST_ORDER, small_spectra
 from trials.models.clients import ClientData, client_groups
-from trials.models.matching import bottleneck_distance
+from trials.models.matching import bottleneck, bottleneck_distance
 from trials.models.run_status import DIVERGENCE_BOUND, RunStatus
 from trials.parameters import (
     Array,
@@ -52,7 +52,6 @@ from trials.parameters import (
     Options,
     Real,
     Record,
-    unchecked,
     validated,
 )
 
@@ -70,6 +69,7 @@ all rows at (N, d, k) = (200000, 200, 4): 0.25, 0.5 and 2 MiB take 33, 55 and 53
 """
 
 _MAX_FLOATS = 2**30  # 8 GiB of eigenvectors: more is refused, not swapped
+_KEPT_FLOATS = 2**18  # of models whose distances are found together
 _LARGEST_ENTRY = 1e100  # so that losses of bounded models are finite
 
 
@@ -267,13 +267,9 @@ def _iterate(
     bound: float,
 ) -> FedRegressionResult:
     """The rounds from ``models`` (k, d), which a diverging step leaves as they were."""
-    distances = None
-    if reference is not None:
-        truth = np.asarray(reference)
-        distances = np.full(n_rounds + 1, bottleneck_distance(models, truth))
+    track = None if reference is None else _Track(models, reference, n_rounds)
     labels = np.full(data.n_clients, -1, dtype=np.int64)
     changes = np.zeros(n_rounds, dtype=np.int64)
-    distance = unchecked(bottleneck_distance)  # the loop's models are finite
     status, applied = RunStatus.COMPLETED, 0
     for t in range(n_rounds):
         previous = labels.copy()
@@ -285,12 +281,54 @@ def _iterate(
             status = RunStatus.DIVERGED
             break
         models, applied = stepped, t + 1
-        if distances is not None:
-            distances[t + 1 :] = distance(models, truth)
+        if track is not None:
+            track.add(models)
     return FedRegressionResult(
         models=models, labels=labels, label_changes=changes, status=status, n_rounds=applied,
-        distances=distances,
+        distances=None if track is None else track.distances(),
     )  # fmt: skip
+
+
+def _distances(models: FloatArray, reference: FloatArray) -> FloatArray:
+    """The distance (6) of each of R sets of finite models (R, k, d), (R,)."""
+    gaps = np.linalg.norm(models[:, :, None] - reference, axis=3)
+    nearest = np.sort(gaps.argmin(axis=1), axis=1)
+    found = np.asarray(gaps.min(axis=1).max(axis=1))
+    for r in np.flatnonzero((nearest[:, 1:] == nearest[:, :-1]).any(axis=1)):
+        found[r] = bottleneck(gaps[r])
+    return found
+
+
+class _Track:
+    """The distances (6) of a run's models (k, d), found for many rounds in one go.
+
+    The models are finite.  After the last one that was added the distance stays as it is.
+    """
+
+    def __init__(self, start: FloatArray, reference: ArrayLike, n_rounds: int) -> None:
+        self._truth = np.asarray(reference)
+        self._found = np.full(n_rounds + 1, bottleneck_distance(start, self._truth))
+        self._n_found = 1
+        self._kept: list[FloatArray] = []
+        self._most_kept = max(1, _KEPT_FLOATS // start.size)
+
+    def add(self, models: FloatArray) -> None:
+        """Note the models after a round."""
+        self._kept.append(models)
+        if len(self._kept) == self._most_kept:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._kept:
+            end = self._n_found + len(self._kept)
+            self._found[self._n_found : end] = _distances(np.array(self._kept), self._truth)
+            self._n_found, self._kept = end, []
+
+    def distances(self) -> FloatArray:
+        """(n_rounds + 1,), the start's first."""
+        self._flush()
+        self._found[self._n_found :] = self._found[self._n_found - 1]
+        return self._found
 
 
 class _Refinement:

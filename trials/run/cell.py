@@ -18,6 +18,9 @@ from trials.checks import InvalidParameter
 
 Params = Mapping[str, Any]
 
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+_AS_THEY_ARE = frozenset({int, str, bool, type(None)})
+
 
 def _plain(value: Any) -> Any:
     """A JSON value for a parameter: NumPy scalars unwrapped, tuples as lists, NaN refused."""
@@ -32,11 +35,8 @@ def _plain(value: Any) -> Any:
 
 def canonical_json(params: Params) -> str:
     """The canonical text of a cell: sorted keys, no blanks, floats by ``repr``."""
-    return json.dumps(
-        {k: _plain(v) for k, v in params.items()},
-        sort_keys=True,
-        separators=(",", ":"),
-        allow_nan=False,
+    return _CANONICAL.encode(
+        {k: v if type(v) in _AS_THEY_ARE else _plain(v) for k, v in params.items()}
     )
 
 

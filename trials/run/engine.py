@@ -134,8 +134,11 @@ def ensure(
         store.register(demand.experiment, demand.params)
     owners = {(demand.experiment.name, canonical_json(demand.params)): demand for demand in merged}
     tasks: list[Task] = []
+    stored_before: set[str] = set()
     for demand in sorted(merged, key=_declared_seconds, reverse=True):
         stored = store.blocks(demand.experiment, demand.params)
+        if stored:
+            stored_before.add(demand.experiment.name)
         tasks += (
             Task(demand.experiment, demand.params, store.root_seed, block)
             for block in range(demand.n_blocks)
@@ -160,7 +163,11 @@ def ensure(
             owner = owners[task.experiment.name, canonical_json(task.params)]
             on_block(done, total, owner, n_failed)
 
-    stored_before = {d.experiment.name for d in merged if store.codes(d.experiment)}
+    # Reading an experiment's codes reads all of its cells: once for each, and only where needed.
+    others = {d.experiment.name: d.experiment for d in merged}
+    stored_before |= {
+        name for name, e in others.items() if name not in stored_before and store.codes(e)
+    }
     with single_threaded_blas():
         _compute(store, tasks, executor, committed, _Raised(stored_before))
     return len(tasks)

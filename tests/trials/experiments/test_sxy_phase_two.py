@@ -4,6 +4,7 @@ import itertools
 import math
 from types import SimpleNamespace
 
+import mpmath
 import numpy as np
 import pytest
 from scipy import stats
@@ -257,3 +258,13 @@ def test_phase_two_takes_nine_tenths_of_the_longest_stable_local_step(monkeypatc
     assert taken["step_size"] == pytest.approx(0.9 / 4.0, rel=1e-12)
     assert (taken["n_rounds"], taken["n_local_steps"], taken["update"]) == (7, 5, "fedavg")
     assert taken["start"] is start
+
+
+@pytest.mark.parametrize("n", [1.0, 11.0, 12.0, 13.0, 80.0, 82.0, 2000.0, 640_000.0, 1e9])
+def test_students_distribution_function_against_mpmath(n):
+    t = np.concatenate([np.linspace(-12.0, 12.0, 37), [-1e6, -50.0, 50.0, 1e6]])
+    for x, found in zip(t, deviation.student_cdf(n, t), strict=True):
+        with mpmath.workdps(40):
+            tail = mpmath.betainc(n / 2, 0.5, 0, n / (n + mpmath.mpf(x) ** 2), regularized=True) / 2
+            exact = float(1 - tail if x > 0 else tail)
+        assert found == pytest.approx(exact, abs=1e-14 if n < 1e4 else 1e-10)

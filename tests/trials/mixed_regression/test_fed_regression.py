@@ -493,3 +493,14 @@ def test_bad_inputs_are_refused():
     ):  # fmt: skip
         with pytest.raises(InvalidParameter, match="must"):
             call()
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 5])
+def test_distances_found_together_are_those_one_by_one(k):
+    """Of models near the reference, and of models where two share a nearest one."""
+    rng = np.random.default_rng(k)
+    reference = rng.standard_normal((k, 3))
+    near = reference[rng.permutation(k)] + 0.01 * rng.standard_normal((20, k, 3))
+    models = np.concatenate([near, rng.standard_normal((40, k, 3))])
+    expected = [fr.bottleneck_distance(each, reference) for each in models]
+    assert fr._distances(models, reference).tolist() == expected

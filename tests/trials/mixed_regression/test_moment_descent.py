@@ -679,3 +679,23 @@ def test_bad_inputs_are_refused():
     ):  # fmt: skip
         with pytest.raises(InvalidParameter, match="must"):
             call()
+
+
+@pytest.mark.parametrize(("n_pairs", "d", "k"), [(200, 6, 2), (40, 24, 2), (9, 8, 1), (5, 5, 5)])
+def test_a_formed_moment_matrix_gives_the_bases_of_the_passes_over_the_data(n_pairs, d, k):
+    """Few dimensions: Y is formed.  A tolerance, however small, has the data read in each step."""
+    rng = np.random.default_rng(d)
+    arguments = {
+        "first": rng.standard_normal((n_pairs, d)), "second": rng.standard_normal((n_pairs, d)),
+        "weights": rng.standard_normal((3, n_pairs)), "start": np.eye(d)[:, :k],
+        "n_iterations": 12,
+    }  # fmt: skip
+    formed = subspaces.orthogonal_iteration(**arguments)
+    passes = subspaces.orthogonal_iteration(**arguments, tol=1e-300)
+    np.testing.assert_array_equal(formed.n_iterations, 12)
+    np.testing.assert_allclose(formed.energy, passes.energy, rtol=1e-12)
+    np.testing.assert_allclose(
+        formed.bases @ formed.bases.transpose(0, 2, 1),
+        passes.bases @ passes.bases.transpose(0, 2, 1),
+        atol=1e-9,
+    )

@@ -580,3 +580,22 @@ def test_blocks_that_raise_now_and_then_are_rows_wherever_the_first_of_them_is(t
         by_block = table.failed.reshape(12, 16)[:, 0]
         assert 0 < by_block.sum() < 12
         assert {reason for _, reason in table.reasons} == {"raised: ValueError: an unlucky block"}
+
+
+def test_a_call_reads_the_codes_of_each_experiment_at_most_once(tmp_path, monkeypatch):
+    """They are those of all of its cells: read once a demand, they would be read cells^2 times."""
+    asked = []
+    codes = RunStore.codes
+
+    def counted(store, experiment=None, params=None):
+        if experiment is not None and params is None:
+            asked.append(experiment.name)
+        return codes(store, experiment, params)
+
+    monkeypatch.setattr(RunStore, "codes", counted)
+    many = [Demand(TOY, {"mean": float(i)}, 1) for i in range(12)]
+    _run(tmp_path / "a.sqlite", many)
+    assert asked == [TOY.name]  # nothing was stored: some other cell might have a block
+    asked.clear()
+    _run(tmp_path / "a.sqlite", [replace(d, n_blocks=2) for d in many])
+    assert asked == []  # its own cells have blocks
