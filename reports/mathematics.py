@@ -49,9 +49,9 @@ def why_refused(source: str) -> str:
 
     The phrase is empty where the formula may be typeset.
 
-    >>> refused(r"\frac{1}{2} \le x_1")
+    >>> why_refused(r"\frac{1}{2} \le x_1")
     ''
-    >>> print(refused(r"x + \input{y}"))
+    >>> print(why_refused(r"x + \input{y}"))
     it uses \input, which formulas may not use
     """
     for command in _COMMAND.finditer(source):

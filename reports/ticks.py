@@ -74,7 +74,7 @@ def write_ticks(places: Sequence[float], scale: str) -> list[str]:
 
     Each has as many digits as tell it from the others.
 
-    >>> written([0.01, 0.1, 1.0], "log"), written([1e-6, 0.001, 1.0], "log")
+    >>> write_ticks([0.01, 0.1, 1.0], "log"), write_ticks([1e-6, 0.001, 1.0], "log")
     (['0.01', '0.1', '1'], ['$10^{-6}$', '$10^{-3}$', '$1$'])
     """
     texts: list[str] = []

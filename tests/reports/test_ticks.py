@@ -63,3 +63,14 @@ def test_limits_without_a_length_or_an_end_have_no_broken_ticks() -> None:
 def test_limits_that_are_powers_of_ten_up_to_rounding_have_ticks(end: int, error: float) -> None:
     low, high = 10.0 ** (end - 4) * (1 + error), 10.0**end * (1 - error)
     assert ticks(low, high, "log", 5) == [10.0**e for e in range(end - 4, end + 1)]
+
+
+@pytest.mark.parametrize("first", range(-7, 1))
+@pytest.mark.parametrize("last", [2, 5, 8])
+@pytest.mark.parametrize("most", [3, 4, 6])
+def test_powers_that_are_left_out_leave_multiples_of_one_stride_and_1_among_them(first, last, most):
+    found = ticks(10.0**first, 10.0**last, "log", most)
+    exponents = [round(math.log10(v)) for v in found]
+    stride = -(-(last - first + 1) // most)
+    assert exponents == [e for e in range(first, last + 1) if e % stride == 0]
+    assert 1.0 in found

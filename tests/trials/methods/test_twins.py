@@ -153,6 +153,22 @@ def test_a_split_is_refused_above_the_similarity_that_noise_may_have():
     assert [part.tolist() for part in parts] == [[0, 1, 2], [3, 4, 5]]
 
 
+@pytest.mark.parametrize("m", [2, 4, 6])
+def test_a_cluster_of_the_least_size_is_split_and_a_smaller_one_is_not(m):
+    """Half of the clients have the opposite model, so that their updates pull apart at once."""
+    rng = np.random.default_rng(m)
+    x = rng.standard_normal((m, 40, 2))
+    y = x[:, :, 0] * np.where(np.arange(m) < m // 2, 1.0, -1.0)[:, None]
+    data = ClientData.equal(x, y)
+
+    def n_clusters(least):
+        found = run_cfl(data=data, step_size=0.2, n_rounds=30, min_size=least, epsilon_1=0.5)
+        return len(found.models)
+
+    assert n_clusters(m) == 2
+    assert n_clusters(m + 1) == 1
+
+
 def test_options_of_cfl():
     data = ragged(m=12)
     late = run_cfl(data=data, step_size=0.15, n_rounds=40, first_split=39)
@@ -245,6 +261,27 @@ def test_kfed_refuses_in_one_line():
         run_kfed([[[0.0]], [[1.0]]], 1, weights=[[1.0], [0.0]])
 
 
+@pytest.mark.parametrize("first", [None, 0, 1, 2, 3])
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_kfed_begins_with_the_centres_of_one_device_whatever_the_others_send(first, k):
+    rng = np.random.default_rng(k)
+    counts = [1, 3, 2, 3]
+    sent = [rng.standard_normal((n, 2)) for n in counts]
+    points = [p for own in sent for p in own]
+    begin = counts.index(max(counts)) if first is None else first
+    chosen = list(range(sum(counts[:begin]), sum(counts[: begin + 1])))[:k]
+    while len(chosen) < k:
+        far = [min(np.sum((p - points[c]) ** 2) for c in chosen) for p in points]
+        chosen.append(far.index(max(far)))
+    found = run_kfed(sent, k, first=first)
+    assert found.chosen.tolist() == chosen
+    near = [int(np.argmin([np.sum((p - points[c]) ** 2) for c in chosen])) for p in points]
+    assert [label for own in found.labels for label in own] == near
+    for j in range(k):
+        own = [p for p, label in zip(points, near, strict=True) if label == j]
+        np.testing.assert_allclose(found.centers[j], np.mean(own, axis=0))
+
+
 # -- grouped mixture -----------------------------------------------------------------------------
 
 
@@ -288,6 +325,8 @@ def test_alternating_minimisation_and_em_line_by_line():
             np.testing.assert_allclose(found.log_likelihoods, values, rtol=1e-9)
             assert (np.diff(found.log_likelihoods) >= -1e-9).all()
         assert (np.diff(found.losses) <= 1e-12).all() or algorithm == "em"
+        assert len(found.losses) == 6
+        assert found.losses[-1] == pytest.approx(0.5 * np.min(residuals, axis=1).sum() / n)
 
 
 def test_the_spectral_start_is_the_moment_of_pairs_by_loops():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from trials.checks import InvalidParameter
+from trials.networks import drawn
 from trials.networks.drawn import CHARACTERS, glyphs, textures
 from trials.networks.federations import by_writer, rotated
 
@@ -32,6 +33,26 @@ def test_glyphs_have_their_shape_and_depend_on_the_stream_alone():
         glyphs(n=2, writers=3, rng=np.random.default_rng(0))
     with pytest.raises(InvalidParameter, match="classes"):
         glyphs(n=2, classes=26, rng=np.random.default_rng(0))
+
+
+def test_a_writer_has_one_hand_in_all_parts_in_which_images_are_drawn(monkeypatch):
+    seen = []
+
+    def noted(style, labels, rng):
+        seen.append({name: values.copy() for name, values in style.items()} | {"labels": labels})
+        return np.zeros((len(labels), 28, 28), dtype=np.uint8)
+
+    monkeypatch.setattr(drawn, "_CHUNK", 8)
+    monkeypatch.setattr(drawn, "_glyphs_of", noted)
+    found = glyphs(n=29, writers=5, rng=np.random.default_rng(4))
+    assert [len(part["labels"]) for part in seen] == [8, 8, 8, 5]
+    joined = {name: np.concatenate([part[name] for part in seen]) for name in seen[0]}
+    np.testing.assert_array_equal(joined.pop("labels"), found.labels)
+    for name, values in joined.items():
+        hands = [set(values[found.writers == w].tolist()) for w in range(5)]
+        assert all(len(hand) == 1 for hand in hands), name
+        if name != "font":
+            assert len(set.union(*hands)) == 5
 
 
 def test_more_glyphs_are_learned_better_and_fifty_do_not_suffice():

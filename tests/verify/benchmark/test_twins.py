@@ -635,6 +635,25 @@ def test_a_cell_of_a_diagram_gets_trials_until_half_is_excluded_or_its_budget_en
     assert found.tried == len(asked)
 
 
+def test_the_cells_of_all_diagrams_share_the_level(monkeypatch):
+    """Two methods on twelve cells: 24 limits."""
+    across, up = phase.axis("n=8..64", 4), phase.axis("separation=.5..2", 3)
+    grid = phase.Grid(methods="odcl-km, odcl-spectral", fixed={"m": 4, "d": 2, "k": 2},
+                      across=across, up=up, level=0.1, max_trials=16)  # fmt: skip
+    levels = []
+
+    def limits(successes, n, level):
+        levels.append(level)
+        return confidence_sequence(successes, n, level)
+
+    monkeypatch.setattr(phase, "ensure", lambda *_: None)
+    monkeypatch.setattr(phase, "n_stored", lambda *_: 4)
+    monkeypatch.setattr(phase, "confidence_sequence", limits)
+    store = SimpleNamespace(table=lambda _e, _cell, n: {"recovered": np.ones(n * BLOCK)})
+    assert len(phase.diagrams(store, grid, None)) == 2
+    assert set(levels) == {0.1 / 24}
+
+
 def test_a_curve_has_medians_between_the_least_and_the_largest_trial():
     rng = np.random.default_rng(14)
     lines = rng.lognormal(0.0, 1.0, (5, 300))
@@ -676,11 +695,16 @@ def test_the_blocks_used_last_are_kept_up_to_their_number_and_bytes():
     kept = large
     made.clear()
     half = 1 << 27
-    get("x", half)
-    get("y", half)
-    get("x", half)  # exactly the limit is kept
+    for key in "xyxyx":  # together they have exactly the limit
+        get(key, half)
     assert made == ["x", "y"]
+    get("w", 4)  # what a block holds is known when it is drawn, and counts at the next look
+    get("w", 4)  # four bytes too many: y is the oldest
+    get("x", half)
+    assert made == ["x", "y", "w"]
+    get("y", half)
+    assert made == ["x", "y", "w", "y"]
     get("z", 1 << 29)  # too large, and in use
     assert get("z", 1 << 29) is kept.get("z", list)
     get("x", half)
-    assert made == ["x", "y", "z", "x"]
+    assert made == ["x", "y", "w", "y", "z", "x"]

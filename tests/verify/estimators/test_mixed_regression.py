@@ -5,6 +5,8 @@ import pytest
 
 pytest.importorskip("sklearn")
 
+from trials.mixed_regression.anchor_groups import group_anchors
+from trials.models.clients import ClientData
 from verify.estimators import FederatedRegression, GlobalRound, MomentDescent
 from verify.estimators.mixed_regression import k_groups
 
@@ -67,6 +69,29 @@ def test_federated_regression_is_the_recursion_of_its_paper_on_ragged_clients():
             ).fit(x, y, clients=of)  # fmt: skip
             np.testing.assert_allclose(fit.models_, models, rtol=1e-8)
             assert len(fit.history_["loss"]) == (6 if record else 1)
+
+
+@pytest.mark.parametrize("n_rounds", [1, 3])
+def test_the_pairs_of_a_round_are_those_of_the_smallest_anchor(n_rounds):
+    """Anchors are the largest clients, and each needs two rows a pair and round."""
+    sizes = [50, 9, 31, 24, 9, 40]
+    data = ClientData(
+        features=np.random.default_rng(0).standard_normal((sum(sizes), 2)),
+        responses=np.zeros(sum(sizes)),
+        offsets=np.concatenate([[0], np.cumsum(sizes)]),
+    )
+    for count, smallest in ((1, 50), (2, 40), (3, 31), (4, 24)):
+        method = MomentDescent(n_anchors=count)
+        pairs, anchors = method._anchors(data, 2, n_rounds, np.random.default_rng(0))
+        assert pairs == smallest // (2 * n_rounds)
+        assert sorted(sizes[i] for i in anchors) == sorted(sizes, reverse=True)[:count][::-1]
+
+
+def test_equal_estimates_are_one_group():
+    for theta in (np.zeros((3, 2)), np.ones((4, 1))):
+        separation = k_groups(theta, 1)
+        assert separation > 0
+        assert len(group_anchors(theta, separation).centres) == 1
 
 
 def test_k_groups_of_one_and_of_all():

@@ -10,9 +10,17 @@ pytest.importorskip("sklearn")
 
 from trials.checks import InvalidParameter
 from trials.clustering.convex import convex_clustering_path
+from trials.clustering.sparse import neighbour_weights
 from trials.models.clients import ClientData
 from trials.models.losses import LogisticLoss, SquaredLoss
-from verify.estimators import IFCA, ClusterOracle, GlobalModel, LocalModels, OneShotClustering
+from verify.estimators import (
+    IFCA,
+    ClusterOracle,
+    FeSEM,
+    GlobalModel,
+    LocalModels,
+    OneShotClustering,
+)
 from verify.estimators.baselines import cluster_means, floats_of_rows, known_clusters
 from verify.estimators.ifca import random_starts
 from verify.estimators.losses import client_losses, mean_loss, minimisers, pooled, smoothness
@@ -354,7 +362,7 @@ def test_one_model_needs_no_client_and_knows_every_one():
 
 
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("k", [1, 2, 3, 5])
+@pytest.mark.parametrize("k", [1, 2, 3, 5, 6, 7])
 def test_a_path_is_cut_at_its_first_partition_of_at_most_k_clusters(seed, k):
     rng = np.random.default_rng(seed)
     points = rng.standard_normal((7, 2)) + 3.0 * rng.integers(0, 3, 7)[:, None]
@@ -381,6 +389,48 @@ def test_a_sparse_path_is_cut_at_its_first_partition_of_at_most_k_clusters(k):
         assert {tuple(found[np.arange(12) % 4 == j].tolist()) for j in range(4)} == {
             (found[j],) * 3 for j in range(4)
         }
+
+
+@pytest.mark.parametrize(("m", "asked", "has"), [(4, 10, 3), (4, 3, 3), (6, 2, 2), (2, 1, 1)])
+def test_a_client_has_the_asked_neighbours_or_all_others(m, asked, has):
+    points = np.random.default_rng(m).standard_normal((m, 2))
+    wanted = neighbour_weights(points, has, decay=2.0, relative=True, connect="tree")
+    found = _weights(points, asked)
+    assert (found != wanted).nnz == 0
+    if has == m - 1:
+        assert found.nnz == m * (m - 1)
+
+
+@pytest.mark.parametrize("local_steps", [1, 3])
+def test_fedavg_of_a_penalised_loss_weights_clients_equally_and_has_the_penalty(local_steps):
+    data = ragged(np.random.default_rng(18))
+    fit = GlobalModel(algorithm="fedavg", n_rounds=4, step_size=0.05, local_steps=local_steps,
+                      l2=2.0).fit(data.features, data.responses,
+                                  clients=np.repeat(np.arange(6), SIZES))  # fmt: skip
+    theta = np.zeros(2)
+    for _ in range(4):
+        sent = []
+        for i in range(6):
+            x, y = rows_of(data, i)
+            own = theta
+            for _ in range(local_steps):
+                own = own - 0.05 * (x.T @ (x @ own - y) / len(y) + 2.0 * own)
+            sent.append(own)
+        theta = np.mean(sent, axis=0)
+    np.testing.assert_allclose(fit.models_[0], theta, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_client_that_was_never_asked_has_the_model_of_least_loss(seed):
+    """One of six clients takes part in the one round."""
+    data = ragged(np.random.default_rng(19), (4, 5, 6, 4, 5, 6))
+    starts = np.array([[3.0, 0.0], [0.0, 3.0], [-3.0, -3.0]])
+    of = np.array([2, 0, 1, 2, 1, 0])
+    who = np.repeat(np.arange(6), [4, 5, 6, 4, 5, 6])
+    y = np.einsum("nd,nd->n", data.features, starts[of[who]])
+    fit = IFCA(3, n_rounds=1, step_size=1e-3, init=starts, n_participants=1,
+               random_state=seed).fit(data.features, y, clients=who)  # fmt: skip
+    assert fit.labels_.tolist() == of.tolist()
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 3])
@@ -477,6 +527,17 @@ def test_the_start_of_least_loss_is_kept_and_all_starts_are_counted(loss):
     assert all_of_them.floats_down_ == 5 * best.floats_down_ == 5 * 12 * 6 * 3 * 2
     residuals = [y[r] - data.features[r] @ best.models_[best.labels_[who[r]]] for r in range(60)]
     assert best.history_["loss"][-1] == pytest.approx(0.5 * np.mean(np.square(residuals)))
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 3])
+def test_fesem_sends_local_models_before_its_first_round(rounds):
+    data = ragged(np.random.default_rng(20), (4, 5, 6))
+    fit = FeSEM(2, n_rounds=rounds, random_state=0).fit(
+        data.features, data.responses, clients=np.repeat(np.arange(3), (4, 5, 6))
+    )
+    assert (fit.n_rounds_, fit.floats_up_, fit.floats_down_) == (
+        rounds, (rounds + 1) * 6, rounds * 6
+    )  # fmt: skip
 
 
 def test_local_models_send_nothing_and_small_clients_get_the_least_norm():

@@ -83,6 +83,10 @@ TRUE = {
     ),
     "a quotient by what is above zero": (stated(["=", ["*", "x", inverse("x")], "1"], X), SUM),
     "the root of a square": (stated(["=", ["^", ["^", "x", "2"], "1/2"], "x"], X), SUM),
+    "the root of a square of what is negative": (
+        stated(["=", ["^", ["^", "x", "2"], "1/2"], less("x")], [">", "0", "x"]),
+        SUM,
+    ),
     "the root of a product": (
         stated(
             ["=", ["^", ["*", "x", "y"], "1/2"], ["*", ["^", "x", "1/2"], ["^", "y", "1/2"]]], X, Y
