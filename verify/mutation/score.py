@@ -116,8 +116,17 @@ N_PLACES = 12
 #: A log quotient of two bounds that is worth a cell of its own.
 MUCH = 0.02
 
-#: Refusals of a procedure: it cannot try the statement, or its numbers leave floats or memory.
-REFUSALS = (InvalidParameter, OutsideTheorem, ArithmeticError, ValueError, KeyError, MemoryError)
+#: Refusals of a procedure: it cannot try the statement, its numbers leave floats or memory, or an
+#: exponent that it reads is no number.
+REFUSALS = (
+    InvalidParameter,
+    OutsideTheorem,
+    ArithmeticError,
+    ValueError,
+    KeyError,
+    TypeError,
+    MemoryError,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -264,7 +273,7 @@ class Examination:
         A change may move a condition that names the bound itself.  A procedure that decides no cell
         alone, or none of whose cells is left, is returned as it is and refuses them.
         """
-        procedure = self.procedure(statement)
+        procedure = self.procedure(statement).with_numbers()
         cells = procedure.cells_alone()
         kept = [cell for cell in cells if not breaks_condition(procedure, cell)]
         return procedure.in_cells(kept) if 0 < len(kept) < len(cells) else procedure

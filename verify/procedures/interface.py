@@ -146,6 +146,13 @@ class Procedure(ABC):
         """The same procedure without the claim's own figures, tables and slack: a verdict alone."""
         return self
 
+    def with_numbers(self) -> Self:
+        """The same procedure for a changed statement: a symbol that no cell varies is its number.
+
+        A claim whose statement has such a symbol may be refused instead.
+        """
+        return self
+
     # -- a search --------------------------------------------------------------------------------
 
     def searched(self) -> Domain | None:

@@ -179,7 +179,8 @@ class Threshold(Stated, Sampled):
 
     def _regressors(self, cells: Sequence[Params]) -> dict[str, list[float]]:
         rows = [self.values(cell) for cell in cells]
-        return {name: [float(row[name]) for row in rows] for name in self.compared}
+        known = set.intersection(*(set(row) for row in rows)) if rows else set()
+        return {n: [float(row[n]) for row in rows] for n in self.compared if n in known}
 
     def symbols_in(self, cell: Params) -> Mapping[str, Any]:
         """The statement's symbols in a cell."""
@@ -193,9 +194,8 @@ class Threshold(Stated, Sampled):
         cells = super().override(values).cells
         if not self.scaling:
             return replace(self, cells=cells)
-        columns = self._regressors(cells)
-        fixed = {sp.Symbol(n): v[0] for n, v in columns.items() if max(v) <= 1.05 * min(v)}
-        scaling = tuple(n for n in self.scaling if sp.Symbol(n) not in fixed)
+        fixed = {symbol.name for symbol in self._fixed(cells)}
+        scaling = tuple(n for n in self.scaling if n not in fixed)
         if not scaling:
             raise InvalidParameter(
                 f"{self.name}: with these values no parameter varies whose exponent is stated "
@@ -207,9 +207,19 @@ class Threshold(Stated, Sampled):
             raise InvalidParameter(
                 f"{self.name}: with these values no direction is left for {', '.join(sorted(left))}"
             )
+        moved = replace(self, cells=cells, scaling=scaling, towards=towards)
+        return moved.with_numbers()
+
+    def with_numbers(self) -> Self:
+        """The same search for the statement with the numbers of the symbols that no cell varies."""
+        fixed = self._fixed(self.cells) if self.scaling else {}
         terms = tuple(replace(t, expr=t.expr.subs(fixed)) for t in self.statement.terms)
-        statement = replace(self.statement, terms=terms)
-        return replace(self, statement=statement, cells=cells, scaling=scaling, towards=towards)
+        return replace(self, statement=replace(self.statement, terms=terms)) if fixed else self
+
+    def _fixed(self, cells: Sequence[Params]) -> dict[sp.Symbol, float]:
+        """The value of every compared symbol that the cells do not vary."""
+        columns = self._regressors(cells)
+        return {sp.Symbol(n): v[0] for n, v in columns.items() if max(v) <= 1.05 * min(v)}
 
     def describe(self) -> str:
         """Cells, design, model and comparison."""

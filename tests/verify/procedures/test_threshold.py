@@ -189,7 +189,19 @@ def test_a_symbol_outside_the_scaling_is_tried_towards_both_ends(
     assert verdict(tmp_path, claim) == expected
 
 
-def test_a_fixed_symbol_is_a_number(tmp_path):
+def test_a_symbol_that_no_cell_varies_is_a_number_in_a_changed_statement(tmp_path):
+    """A claim that names it is refused.  Changed so, the statement lacks d, and d matters."""
+    build = scaling(d / p**2, r"\le")
+    claim = replace(
+        build,
+        statement=stated(sp.Symbol("slope") / p**2, r"\le"),
+        values=lambda cell: {**build.values(cell), "slope": cell["slope"]},
+    )
+    assert claim.with_numbers().statement.expr == 6.0 / p**2
+    assert verdict(tmp_path, claim.with_numbers()) is Verdict.REFUTED
+
+
+def test_a_fixed_symbol_is_a_number():
     grid = {"d": 2.0, "p": 0.5}
     build = scaling(d / p**2, r"\le")
     claim = replace(build, values=lambda cell: {"d": build.values(cell)["d"], **cell})
