@@ -1,4 +1,4 @@
-"""The table of placebos: claims that trials decide, cells that a placebo passes, refutations apart."""
+"""The table of placebos: claims that trials decide, void cells, refutations left out."""
 
 from __future__ import annotations
 
