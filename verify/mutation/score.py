@@ -116,17 +116,8 @@ N_PLACES = 12
 #: A log quotient of two bounds that is worth a cell of its own.
 MUCH = 0.02
 
-#: Refusals of a procedure: it cannot try the statement, its numbers leave floats or memory, or an
-#: exponent that it reads is no number.
-REFUSALS = (
-    InvalidParameter,
-    OutsideTheorem,
-    ArithmeticError,
-    ValueError,
-    KeyError,
-    TypeError,
-    MemoryError,
-)
+#: Refusals of a procedure: it cannot try the statement, or its numbers leave floats or memory.
+REFUSALS = (InvalidParameter, OutsideTheorem, ArithmeticError, ValueError, KeyError, MemoryError)
 
 
 @dataclass(frozen=True, kw_only=True)

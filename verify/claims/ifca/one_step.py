@@ -468,13 +468,16 @@ def stated_exponents(expr: sp.Expr, side: Side) -> dict[str, StatedRate]:
     exponent is not smaller than the stated one.
     """
     sides: dict[str, Side] = {"p": "at least", "sigma": "at least"}
+    powers = {s: exponent(expr, s) for s in (m, n, d, p, sigma)}
+    if other := [s.name for s, power in powers.items() if not power.is_number]:
+        raise CannotTry(f"{expr} is no product of powers of {', '.join(other)}")
     return {
         s.name: StatedRate(
-            exponent=float(exponent(expr, s)),
+            exponent=float(power),
             side=sides.get(s.name, side),
             symbol=f"${latex(s, NOTATION)}$",
         )
-        for s in (m, n, d, p, sigma)
+        for s, power in powers.items()
     }
 
 
