@@ -103,6 +103,8 @@ class Tracer:
         contraction.lengths(half.indptr, half.indices, self.x, lengths)
         #: The edges whose ends look equal in the unit of all points.
         self.short = np.flatnonzero(lengths == 0.0)
+        #: Sum of the weighted lengths of all edges between the points.
+        self.reach = float(half.w @ lengths)
         lengths = lengths[lengths > 0.0]
         length = float(np.median(lengths)) if lengths.size else 1.0
         self.width = _WIDTH * length
@@ -113,6 +115,9 @@ class Tracer:
         self.labels = np.arange(n)
         self.graph = half
         self.end = Fused(self.x, half)
+        #: The clusters without a link, and the graph in which they are.
+        self.alone = np.empty(0, dtype=np.int64)
+        self.alone_in: Graph | None = None
         self.mass = np.ones(n)
         self.b = self.x
         self.scatter = 0.0
@@ -193,7 +198,7 @@ class Tracer:
             self._extrapolated_potentials(lam) if flows or gaps else known.copy()
         )
         # The optimum is concave in the penalty.  At first all points are at home.
-        bound = lam * self._reach() if self.lam == 0.0 else self.primal * lam / self.lam
+        bound = lam * self.reach if self.lam == 0.0 else self.primal * lam / self.lam
         bound = max(min(bound, self.total), 1e-300)
         width = self.width
         for _ in range(_ROUNDS):
@@ -265,13 +270,6 @@ class Tracer:
         q: FloatArray = np.empty(self.x.shape)
         self.primal = contraction.pulls(f, self.x, lam, self.labels, self.u, q)
         return q
-
-    def _reach(self) -> float:
-        """Sum of the weighted lengths of all edges of the clusters' graph at the last values."""
-        g = self.graph
-        rows = g.rows()
-        step = self.u[rows] - self.u[g.indices]
-        return float(g.w @ np.sqrt((step * step).sum(axis=1)))
 
     def _objective(self, lam: float) -> float:
         """The objective on the clusters' graph, with the scatter inside the clusters."""
@@ -349,9 +347,14 @@ class Tracer:
     def _at_home(self, u: FloatArray) -> FloatArray:
         """The values ``u`` (k, d), and the mean of its points for each cluster without a link."""
         g = self.graph
-        linked = np.diff(g.indptr) > 0
-        linked[g.indices] = True
-        return np.where(linked[:, None], u, self.b)
+        if self.alone_in is not g:
+            linked = np.diff(g.indptr) > 0
+            linked[g.indices] = True
+            self.alone_in, self.alone = g, np.flatnonzero(~linked)
+        if self.alone.size:
+            u = u.copy()
+            u[self.alone] = self.b[self.alone]
+        return u
 
     def _minimise_and_fuse(
         self, u: FloatArray, lam: float, width: float, tolerance: float, steps: int
