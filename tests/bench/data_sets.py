@@ -49,6 +49,32 @@ def curved_sheets(n: int, d: int, k: int = 10) -> FloatArray:
     return np.asarray(points + np.einsum("ni,nid->nd", place**2 - 1.0, bend[kind]))
 
 
+def _blobs(n: int, k: int, apart: float, size: float, seed: int) -> FloatArray:
+    """k round clouds in the plane, (n, 2)."""
+    rng = np.random.default_rng(seed)
+    centres, kind = apart * rng.standard_normal((k, 2)), rng.integers(k, size=n)
+    sizes = size * np.exp(0.5 * rng.standard_normal(k))
+    return np.asarray(centres[kind] + sizes[kind][:, None] * rng.standard_normal((n, 2)))
+
+
+def _clumps() -> FloatArray:
+    """102 tight clumps of very different sizes, as musk's molecules, (6598, 2)."""
+    rng = np.random.default_rng(3)
+    share = rng.pareto(1.2, 102) + 0.05
+    kind = rng.choice(102, size=6598, p=share / share.sum())
+    centres = 10.0 * rng.standard_normal((102, 2))
+    return np.asarray(centres[kind] + 0.08 * rng.standard_normal((6598, 2)))
+
+
+#: Drawn sets of the sizes of three UCI sets after an embedding in the plane.  The embedded sets
+#: themselves cannot be had here.
+EMBEDDED: dict[str, Callable[[], FloatArray]] = {
+    "banknotes": lambda: _blobs(1372, 8, 3.0, 0.8, 1),
+    "musk": _clumps,
+    "gamma": lambda: _blobs(19020, 12, 1.0, 1.0, 2),
+}
+
+
 def standardised(table: FloatArray) -> FloatArray:
     """Columns with mean 0 and variance 1.  Constant columns are left out."""
     table = table[:, (table != table[:1]).any(axis=0)]

@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from tests.bench.data_sets import UCI, curved_sheets, half_moons, load, read_csv, standardised
+from tests.bench.data_sets import (
+    EMBEDDED,
+    UCI,
+    curved_sheets,
+    half_moons,
+    load,
+    read_csv,
+    standardised,
+)
 from trials.checks import InvalidParameter
 
 
@@ -65,3 +73,5 @@ def test_drawn_sets_have_their_shapes_and_are_the_same_again():
     assert half_moons(30).shape == (30, 2)
     assert curved_sheets(40, 7).shape == (40, 7)
     np.testing.assert_array_equal(curved_sheets(40, 7), curved_sheets(40, 7))
+    shapes = {"banknotes": (1372, 2), "musk": (6598, 2), "gamma": (19020, 2)}
+    assert {name: draw().shape for name, draw in EMBEDDED.items()} == shapes

@@ -216,8 +216,9 @@ def sparse_convex_clustering_path(
     for values in (labels, count, primal, gap):
         values[end:] = values[end - 1]
     centres += centres[-1:] * (t - end)
-    for i in range(end, t if progress is not None else end):
-        progress(i + 1, t)
+    if progress is not None:
+        for i in range(end, t):
+            progress(i + 1, t)
     return SparsePath(
         penalties=grid,
         labels=labels,

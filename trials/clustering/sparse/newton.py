@@ -43,6 +43,8 @@ from trials.clustering.sparse.rows import load, store, total
 _ARMIJO = 1e-4
 #: Rounding allowed in the comparison of two objectives, relative.
 _ROUNDING = 1e-14
+#: Halvings of a step that decreases F too little.
+_HALVINGS = 30
 #: Products of a linear system after which it gets coarser graphs, in the plane and beyond: making
 #: them costs as much.
 _MANY_IN_THE_PLANE, _MANY = 14, 6
@@ -269,6 +271,40 @@ def _bent(square: float, moved: float, weight: float, delta: float) -> tuple[flo
     return size, size * over * max(0.0, 1.0 - moved * over)
 
 
+class _Buffers(NamedTuple):
+    """Work space of `minimise`, all (K, d): gradients, and vectors of the conjugate gradients.
+
+    Attributes
+    ----------
+    g, rest : the gradient, and what is left of a linear system.
+    p, q, z : a direction, its product with the Hessian, and the preconditioned rest.
+    trial : values that are tried.
+    per_mass : one over the masses, for each number.
+    """
+
+    g: FloatArray
+    rest: FloatArray
+    p: FloatArray
+    q: FloatArray
+    z: FloatArray
+    trial: FloatArray
+    per_mass: FloatArray
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _buffers(mass: FloatArray, d: int) -> _Buffers:
+    """Work space for nodes of the masses (K,) in ``d`` coordinates."""
+    n = mass.size
+    per_mass = np.empty((n, d))
+    for i in range(n):
+        for c in range(d):
+            per_mass[i, c] = 1.0 / mass[i]
+    return _Buffers(
+        np.empty((n, d)), np.empty((n, d)), np.empty((n, d)), np.empty((n, d)), np.empty((n, d)),
+        np.empty((n, d)), per_mass,
+    )  # fmt: skip
+
+
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
 def minimise(
     lanes: tuple[int, ...],
@@ -291,101 +327,136 @@ def minimise(
     ``stop`` the search ends where a full step decreases F too little.  It returns True then, and
     ``u`` is as before that step.
     """
-    # One function, because its parts share a dozen buffers: as functions of their own they would
-    # take them all, and the compiler would no longer see that they do not overlap.
-    (indptr, indices, w), _, mass, _, _ = f
-    tolerance, max_steps, max_products, stop = limits
     n, d = u.shape
-    size = n * d
-    g, p, q = np.empty((n, d)), np.empty((n, d)), np.empty((n, d))
-    z, trial, rest = np.empty((n, d)), np.empty((n, d)), np.empty((n, d))
+    graph = f.graph
     inverse = np.empty((n, width_of_inverse(d)))
-    first, second = np.empty(indices.size), np.empty(indices.size)
-    hessian = Hessian(indptr, indices, mass, first, second, u)
-    per_mass = np.empty((n, d))
-    for i in range(n):
-        for c in range(d):
-            per_mass[i, c] = 1.0 / mass[i]
-    # One loop over all numbers is vectorised, two nested ones are not.
-    flat_u, flat_g, flat_p = u.reshape(size), g.reshape(size), p.reshape(size)
-    flat_q, flat_rest, flat_z = q.reshape(size), rest.reshape(size), z.reshape(size)
-    flat_step = step.reshape(size)
-    share, flat_trial = per_mass.reshape(size), trial.reshape(size)
-    value = gradient(lanes, f, u, g)
+    first, second = np.empty(graph.indices.size), np.empty(graph.indices.size)
+    hessian = Hessian(graph.indptr, graph.indices, f.mass, first, second, u)
+    work = _buffers(f.mass, d)
+    flat_g, share = work.g.reshape(n * d), work.per_mass.reshape(n * d)
+    flat_step = step.reshape(n * d)
+    value = gradient(lanes, f, u, work.g)
     out[2] += 1
-    many = _MANY_IN_THE_PLANE if d == 2 else _MANY
-    # Placeholders: nothing is allocated before a linear system asks for it.
-    levels = Levels(indptr, indptr, indptr, indices, w, w, u, w, w, indptr)
-    work = u.reshape((1, n, d))
     error = 0.0
     forcing = _LARGEST_FORCING
-    for count in range(max_steps + 1):
+    for count in range(limits.steps + 1):
         last = error
         error = _weighted_square(flat_g, share)
+        out[3] = error
         # ``not >`` also ends at NaN.
-        if not error > tolerance or count == max_steps:
+        if not error > limits.tolerance or count == limits.steps:
             break
         if count > 0:
             forcing = min(_LARGEST_FORCING, max(_SMALLEST_FORCING, 0.9 * error / last))
         out[0] += 1
         curvature(lanes, f, u, step, first, second, inverse)
-        for i in range(size):
-            flat_step[i] = 0.0
-            flat_rest[i] = -flat_g[i]
-        inner = precondition(inverse, rest, p)
-        goal = max(0.3 * tolerance, forcing * forcing * error)
-        coarse = False
-        for count_products in range(1, max_products + 1):
-            out[1] += 1
-            bend = product(lanes, hessian, p, q)
-            # Without curvature left, rounding rules: the step so far is the best there is.
-            if not bend > 0.0:
-                break
-            left = _advance(inner / bend, flat_p, flat_q, share, flat_step, flat_rest)
-            if left <= goal:
-                break
-            last_inner = inner
-            inner = precondition(inverse, rest, z)
-            if count_products == many:
-                levels = coarsen(lanes, hessian)
-                work = np.empty((3, levels.mass.size, d))
-                coarse = levels.mass.size > 0
-                out[4] += 1
-            if coarse:
-                inner += correct(lanes, levels, rest, work, z)
-            # Another preconditioner starts anew.
-            beta = 0.0 if count_products == many else inner / last_inner
-            for i in range(size):
-                flat_p[i] = flat_z[i] + beta * flat_p[i]
+        goal = max(0.3 * limits.tolerance, forcing * forcing * error)
+        _solve_newton(lanes, hessian, inverse, goal, limits.products, work, step, out)
         # Rounding may turn the step uphill.  Then nothing more is gained.
         slope = 0.0
-        for i in range(size):
+        for i in range(n * d):
             slope += flat_g[i] * flat_step[i]
         if not slope < 0.0:
             break
-        t = 1.0
-        found = False
-        now = value
-        for _ in range(30):
-            for i in range(size):
-                flat_trial[i] = flat_u[i] + t * flat_step[i]
-            out[2] += 1
-            now = gradient(lanes, f, trial, q)
-            if now <= value + _ARMIJO * t * slope + _ROUNDING * abs(value):
-                found = True
-                break
-            if stop:
-                out[3] = error
-                return True
-            t *= 0.5
+        found, value = _search(lanes, f, u, value, slope, limits.stop, work, step, out)
         if not found:
-            break
-        value = now
-        for i in range(size):
-            flat_u[i] = flat_trial[i]
-            flat_g[i] = flat_q[i]
-    out[3] = error
+            return limits.stop
     return False
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+def _solve_newton(
+    lanes: tuple[int, ...],
+    hessian: Hessian,
+    inverse: FloatArray,
+    goal: float,
+    max_products: int,
+    work: _Buffers,
+    step: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Write Newton's step (K, d) by conjugate gradients, until what is left is below ``goal``.
+
+    The preconditioner is the diagonal, and after some products coarser graphs beside it.
+    """
+    n, d = step.shape
+    size = n * d
+    # One loop over all numbers is vectorised, two nested ones are not.
+    flat_g, flat_step, share = work.g.reshape(size), step.reshape(size), work.per_mass.reshape(size)
+    flat_p, flat_q = work.p.reshape(size), work.q.reshape(size)
+    flat_rest, flat_z = work.rest.reshape(size), work.z.reshape(size)
+    for i in range(size):
+        flat_step[i] = 0.0
+        flat_rest[i] = -flat_g[i]
+    inner = precondition(inverse, work.rest, work.p)
+    many = _MANY_IN_THE_PLANE if d == 2 else _MANY
+    # Placeholders: nothing is allocated before a linear system asks for it.
+    h = hessian
+    levels = Levels(
+        h.indptr, h.indptr, h.indptr, h.indices, h.first, h.second, h.u, h.mass, h.mass, h.indptr
+    )
+    cycle = h.u.reshape((1, n, d))
+    coarse = False
+    for count in range(1, max_products + 1):
+        out[1] += 1
+        bend = product(lanes, hessian, work.p, work.q)
+        # Without curvature left, rounding rules: the step so far is the best there is.
+        if not bend > 0.0:
+            break
+        left = _advance(inner / bend, flat_p, flat_q, share, flat_step, flat_rest)
+        if left <= goal:
+            break
+        last_inner = inner
+        inner = precondition(inverse, work.rest, work.z)
+        if count == many:
+            levels = coarsen(lanes, hessian)
+            cycle = np.empty((3, levels.mass.size, d))
+            coarse = levels.mass.size > 0
+            out[4] += 1
+        if coarse:
+            inner += correct(lanes, levels, work.rest, cycle, work.z)
+        # Another preconditioner starts anew.
+        beta = 0.0 if count == many else inner / last_inner
+        for i in range(size):
+            flat_p[i] = flat_z[i] + beta * flat_p[i]
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+def _search(
+    lanes: tuple[int, ...],
+    f: Smoothed,
+    u: FloatArray,
+    value: float,
+    slope: float,
+    stop: bool,
+    work: _Buffers,
+    step: FloatArray,
+    out: FloatArray,
+) -> tuple[bool, float]:
+    """Move ``u`` (K, d) and its gradient by the first of 1, 1/2, ... steps that lowers F enough.
+
+    Returns whether there is one, and F there.  With ``stop`` only the full step is tried.
+    """
+    size = u.size
+    flat_u, flat_step = u.reshape(size), step.reshape(size)
+    flat_trial, flat_q, flat_g = (
+        work.trial.reshape(size),
+        work.q.reshape(size),
+        work.g.reshape(size),
+    )
+    t = 1.0
+    for _ in range(1 if stop else _HALVINGS):
+        for i in range(size):
+            flat_trial[i] = flat_u[i] + t * flat_step[i]
+        out[2] += 1
+        now = gradient(lanes, f, work.trial, work.q)
+        if now <= value + _ARMIJO * t * slope + _ROUNDING * abs(value):
+            for i in range(size):
+                flat_u[i] = flat_trial[i]
+                flat_g[i] = flat_q[i]
+            return True, now
+        t *= 0.5
+    return False, value
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
