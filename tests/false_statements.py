@@ -20,6 +20,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from multiprocessing import get_context
 from typing import Any
 
 import flint
@@ -216,17 +217,21 @@ def run(patterns: list[str], share: int, seconds: float, most: int, *, told: boo
     most : changed terms of a statement, about.
     told : whether each claim is printed.
     """
-    tally, before = Tally(share), prover._SECONDS
-    prover._SECONDS = seconds
-    try:
-        for name, claim in catalogue().items():
+    tally = Tally(share)
+    with get_context("fork").Pool(1, maxtasksperchild=1) as children:
+        for name in catalogue():
             if any(fnmatch.fnmatch(name, pattern) for pattern in patterns):
                 start = tally.tried
-                try_claim(name, claim, tally, most)
+                tally = children.apply(_try_in_child, (name, tally, seconds, most))
                 if told and tally.tried > start:
                     print(f"{name}: {tally.tried - start} tried", flush=True)
-    finally:
-        prover._SECONDS = before
+    return tally
+
+
+def _try_in_child(name: str, tally: Tally, seconds: float, most: int) -> Tally:
+    """One claim in a process of its own, which gives its memory back: in one it grew to 7 GB."""
+    prover._SECONDS = seconds
+    try_claim(name, catalogue()[name], tally, most)
     return tally
 
 

@@ -20,10 +20,15 @@ def list_claims(
     paper: str | None,
     kind: str | None,
     verdict: str | None,
+    unproved: bool = False,
     as_json: bool,
     claims_files: Sequence[str],
 ) -> None:
-    """Print the claims that the names mean and that meet the filters."""
+    """Print the claims that the names mean and that meet the filters.
+
+    With ``unproved`` only the supported deterministic ones without a proof are printed, with the
+    reason.
+    """
     index = entries(claims_files)
     wanted = {"paper": paper, "kind": kind, "expected": verdict}
     for field, value in wanted.items():
@@ -38,14 +43,30 @@ def list_claims(
         for _, entry in select(index, claims)
         if all(value is None or _same(value, entry[field]) for field, value in wanted.items())
     ]
+    if unproved:
+        reasons = _reasons([entry["id"] for entry in chosen], claims_files)
+        chosen = [{**e, "unproved": reasons[e["id"]]} for e in chosen if e["id"] in reasons]
     if as_json:
         print_json([{k: v for k, v in entry.items() if k != "profiles"} for entry in chosen])
+        return
+    if unproved:
+        for line in table(("claim", "unproved"), [[e["id"], e["unproved"]] for e in chosen]):
+            say(line)
         return
     rows = [[entry[field] for field in ("id", "kind", "expected", "source")] for entry in chosen]
     for line in table(("claim", "kind", "expected", "source"), rows):
         say(line)
     if len(chosen) < len(index):
         say(f"{len(chosen)} of {len(index)} claims", to=errors)
+
+
+def _reasons(names: Sequence[str], claims_files: Sequence[str]) -> dict[str, str]:
+    """Why claims are not proved, those without a reason left out.  It builds them."""
+    from verify.papers import catalogue
+    from verify.proofs.unproved import reason
+
+    claims = catalogue(claims_files)
+    return {name: why for name in names if (why := reason(claims[name]))}
 
 
 def _same(given: str, value: str) -> bool:

@@ -110,6 +110,7 @@ mixed_option: Decorator = click.option(
 @click.option("--paper", metavar="PAPER", help="Only this paper: ids before the dot.")
 @click.option("--kind", metavar="KIND", help="Only this kind of statement.")
 @click.option("--verdict", metavar="VERDICT", help="Only claims with this expected verdict.")
+@click.option("--unproved", is_flag=True, help="Only searched claims without a proof, and why.")
 @json_option
 @claims_option
 def list_(**given: Any) -> None:

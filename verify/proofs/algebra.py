@@ -140,6 +140,7 @@ class Algebra:
         self.one = self.context.constant(1)
         self.atoms: dict[tuple[str, str], int] = {}
         self.logs: dict[int, Poly] = {}  # a logarithm -> the polynomial of which it is one
+        self.exps: dict[int, Poly] = {}  # an exponential -> its exponent
         self.powers: dict[int, tuple[int, Poly]] = {}  # a root -> q and its q-th power
         self.signs: dict[str, tuple[str, Poly]] = {}  # ">", ">=" or "!=", which is not zero
         for relation, term in (*given, *given):  # the later ones simplify the first
@@ -315,6 +316,14 @@ class Algebra:
         factors = self.split(top, bottom, ">")
         total = self.atom("log", top, bottom) if factors is None else 0 * self.one
         for factor, times in factors or ():
+            index = self.gens.index(factor) if factor in self.gens else -1
+            if index in self.exps:
+                total = total + times * self.exps[index]  # log e^x = x
+                continue
+            if index in self.powers:  # the logarithm of a root
+                q, value = self.powers[index]
+                total = total + self.log(value, self.one)[0] * flint.fmpq(times, q)
+                continue
             gen = self.atom("log", factor, sign=">" if factor.is_constant() else "")
             self.logs[self.gens.index(gen)] = factor
             total = total + times * gen
@@ -328,7 +337,10 @@ class Algebra:
             require(abs(coefficient.p) <= _EXPONENT, "an exponent is too large")
             index = self.gens.index(single) if bottom.is_one() and single in self.gens else -1
             base = self.logs.get(index)  # e^(log x) = x
-            base = self.atom("exp", single, bottom, sign=">") if base is None else base
+            if base is None:
+                base = self.atom("exp", single, bottom, sign=">")
+                if bottom.is_one():
+                    self.exps[self.gens.index(base)] = single
             sides[coefficient < 0] *= base ** abs(int(coefficient.p))
         return self.over(*sides)
 

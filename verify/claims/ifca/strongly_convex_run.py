@@ -19,9 +19,10 @@ Reference. TIT 2022, Corollary 2 and its proof.  NeurIPS 2020, Theorem 2.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import sympy as sp
@@ -29,7 +30,7 @@ import sympy as sp
 from bounds.ifca import strongly_convex_run as sr
 from bounds.ifca import strongly_convex_step as ss
 from bounds.ifca.lemma_3 import L, lam, v
-from bounds.ifca.symbols import T, k, m, n, p
+from bounds.ifca.symbols import Delta, T, k, m, n, p
 from bounds.statement import Statement, evaluate
 from trials.experiments.ifca import strongly_convex as experiments
 from trials.experiments.ifca.strongly_convex import SC_RUN
@@ -51,7 +52,7 @@ from verify.procedures.base import (
 )
 from verify.procedures.probability import Probability
 from verify.procedures.search import Search
-from verify.proofs.propositions import NOT_NEGATIVE, POSITIVE, Everywhere
+from verify.proofs.propositions import NOT_NEGATIVE, POSITIVE, Everywhere, Reduction
 
 # --- The recursion ------------------------------------------------------------------------------
 
@@ -76,6 +77,48 @@ def _run(point: Point) -> dict[str, float]:
     return at
 
 
+_STEPS, _H, _E, _FIRST, _REST, _GOAL, _Q = sp.symbols("steps h E first rest goal q")
+#: The recursion after enough steps: the start has shrunk to half of the goal.
+SETTLED = Reduction(
+    idea="After $T$ steps the recursion with the share $1-h$ is at $(1-h)^T$ times the start plus "
+    "$1-(1-h)^T$ times its fixed point, by the geometric sum. The fixed point is at most half of "
+    "the goal. The stated number of steps has $Th\\ge\\log q$, where $q$ is at least twice the "
+    "start over the goal. The certificate proves that the start has then shrunk to half of the "
+    "goal.",
+    lemmas=("geometric-sum", "induction"),
+    ranges={
+        **dict.fromkeys(("steps", "first", "rest"), NOT_NEGATIVE),
+        **dict.fromkeys(("goal", "q"), POSITIVE),
+        "h": Interval(0.0, 0.5),
+        "E": Interval(-math.inf, math.inf),
+    },
+    given=(
+        (_STEPS * _H, sp.log(_Q)),
+        (_E, _STEPS * sp.log(1 - _H)),
+        (_STEPS * sp.log(1 - _H), _E),
+        (_GOAL, 2 * _REST),
+        (_GOAL * _Q, 2 * _FIRST),
+    ),
+    left=sp.exp(_E) * _FIRST + (1 - sp.exp(_E)) * _REST,
+    right=_GOAL,
+    hints=(
+        (">", 1 - _H, 0),
+        ("log", 1 - _H),
+        (">=", -sp.log(_Q), _E, ("sum", 1, (
+            "+", _STEPS * sp.log(1 - _H) - _E, ("*", _STEPS, -_H - sp.log(1 - _H)),
+            _STEPS * _H - sp.log(_Q),
+        ))),
+        ("exp", -_E - sp.log(_Q)),
+        (">=", 1, _Q * sp.exp(_E)),
+        ("sum", 1, (
+            "+", ("*", sp.Rational(1, 2), _GOAL, 1 - _Q * sp.exp(_E)),
+            ("*", sp.Rational(1, 2), sp.exp(_E), _GOAL * _Q - 2 * _FIRST),
+            ("*", sp.Rational(1, 2), _GOAL - 2 * _REST), ("*", sp.exp(_E), _REST),
+        )),
+    ),
+)  # fmt: skip
+
+
 def recursion(statement: Statement, profile: Profile, *, start: float | None = None) -> Search:
     """The recursion after the stated number of steps, from the edge of the start.
 
@@ -83,16 +126,36 @@ def recursion(statement: Statement, profile: Profile, *, start: float | None = N
     """
     steps = statement.definitions[T]
 
-    def error(point: Point) -> float:
+    def quantities(point: Point) -> dict[str, float]:
         at = _run(point)
+        goal = float(evaluate(statement.expr, at))
         at["alpha_0"] = at["alpha_0"] if start is None else start
-        shrink = -float(evaluate(sr.A, at))
-        rounds = max(0, math.ceil(float(evaluate(steps, at))))
-        kept = math.exp(rounds * math.log1p(shrink))
-        first = float(evaluate(sr.START, at))
-        return float(kept * first + (1.0 - kept) * at["epsilon_0"] / -shrink)
+        h, asked = float(evaluate(sr.A, at)), float(evaluate(steps, at))
+        rounds = float(max(0, math.ceil(asked)))
+        return {
+            "steps": rounds,
+            "h": h,
+            "E": rounds * math.log1p(-h),
+            "first": float(evaluate(sr.START, at)),
+            "rest": at["epsilon_0"] / h,
+            "goal": goal,
+            "q": math.exp(asked * h),
+        }
 
-    return search(statement, profile, error, RUNS, at=_run, budget=profile.searches // 8)
+    def error(point: Point) -> float:
+        at = quantities(point)
+        kept = math.exp(at["E"])
+        return float(kept * at["first"] + (1.0 - kept) * at["rest"])
+
+    return search(
+        statement,
+        profile,
+        error,
+        RUNS,
+        at=_run,
+        budget=profile.searches // 8,
+        everywhere=replace(SETTLED, quantities=quantities),
+    )
 
 
 ROUNDS = table(
@@ -295,6 +358,38 @@ _SIZES: Ranges = {
 }
 
 
+_HALF = sp.Rational(1, 2)
+_A1, _M1, _N1 = sp.symbols("a_1 m_1 n_1", positive=True)
+#: Roots of alpha_0, m and n', in which both rates are powers.
+_RATE_1 = 1 / (_A1**6 * _N1**6)
+_RATE_2 = 1 / (_A1**5 * _M1 * _N1**10)
+_LEAST = 1 / (_M1**3 * _N1**15)
+_ASKED = 64 * v / ss.delta * sp.sqrt(L / (lam * p) ** 3)
+_LARGER = sp.Max(_RATE_1, _RATE_2)
+
+
+def _powers(x: sp.Symbol, q: int) -> sp.Expr:
+    """The sum of the first powers of x, which times x - 1 is its power q less one."""
+    return sp.Add(*(x**i for i in range(q)))
+
+
+#: The larger of the two rates is at least the second one, and that is at least 1/sqrt(mn').
+_SEPARATED: tuple[Any, ...] = (
+    ("let", m, _M1, "power", 6),
+    ("let", n, _N1, "power", 30),
+    ("let", sr.ALPHA_0, _A1, "power", 15),
+    (">=", _M1, 1, ("sum", _powers(_M1, 6), _M1**6 - 1)),
+    (">=", _N1, 1, ("sum", _powers(_N1, 30), _N1**30 - 1)),
+    (">=", 1, _A1, ("sum", _powers(_A1, 15), ("+", _HALF, _HALF - _A1**15))),
+    (">=", _RATE_2, _LEAST),
+    (">=", Delta, _ASKED * _LEAST, ("cases", _RATE_1 - _RATE_2), ("sum", 1, (
+        "+", Delta - _ASKED * _LARGER, ("*", _ASKED, _LARGER - _RATE_2),
+        ("*", _ASKED, _RATE_2 - _LEAST),
+    ))),
+    ("sum", 1, ("*", sp.sqrt(lam / L) / 8, Delta - _ASKED * _LEAST)),
+)  # fmt: skip
+
+
 @claim("ifca.a6-separation", sr.A6, finding=SMALL_SHARE, hidden={"C_p": 1.0})
 def separation(statement: Statement, profile: Profile) -> Search:
     """The first term of the floor against condition (b)."""
@@ -318,6 +413,7 @@ def separation(statement: Statement, profile: Profile) -> Search:
                 **dict.fromkeys(("m", "n"), LogInterval(1.0, math.inf)),
             },
             given=((L, lam), (sp.Rational(1, 2), sr.ALPHA_0)),
+            hints=_SEPARATED,
         ),
     )
 
@@ -512,6 +608,15 @@ LOOSE_RUN = Finding(
 )
 
 
+_STEP = ss.p_j * lam / L
+
+
+def _kept(at: Mapping[str, float]) -> float:
+    """The share of a model's error that all steps keep, squared."""
+    step = at["p_j"] * at["lam"] / at["L"]
+    return math.exp(2.0 * at["steps"] * math.log1p(-step)) if step < 1.0 else 0.0
+
+
 @claim(
     "ifca.cor2-rates",
     sr.FINAL_NOISE,
@@ -528,8 +633,7 @@ def final_noise(statement: Statement, profile: Profile) -> Search:
         at = symbols(point)
         step = point["p_j"] * at["lam"] / at["L"]
         one = point["p_j"] * point["v"] ** 2 / (at["L"] ** 2 * point["m"] * point["n"])
-        kept = math.exp(2.0 * point["steps"] * math.log1p(-step)) if step < 1.0 else 0.0
-        return float(one * (1.0 - kept) / (step * (2.0 - step)))
+        return float(one * (1.0 - _kept(at)) / (step * (2.0 - step)))
 
     return search(
         statement,
@@ -546,6 +650,21 @@ def final_noise(statement: Statement, profile: Profile) -> Search:
         },
         at=symbols,
         budget=profile.searches // 8,
+        everywhere=Reduction(
+            idea="With $x=p_j\\lambda/L$ the noise of the steps adds up to the noise of one step "
+            "times $\\sum_{t<T}(1-x)^{2t}$. That geometric sum is $(1-q)/(x(2-x))$ with "
+            "$q=(1-x)^{2T}$ between zero and one. The certificate proves the limit for all of "
+            "these $q$.",
+            lemmas=("geometric-sum",),
+            ranges={
+                **dict.fromkeys(("v", "L", "lam", "m", "n"), POSITIVE),
+                "p_j": LogInterval(0.0, 1.0),
+                "q": Interval(0.0, 1.0),
+            },
+            given=((L, lam),),
+            quantities=lambda point: {"q": _kept(symbols(point))},
+            left=ss.p_j * v**2 / (L**2 * m * n) * (1 - _Q) / (_STEP * (2 - _STEP)),
+        ),
     )
 
 

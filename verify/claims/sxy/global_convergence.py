@@ -288,6 +288,9 @@ RESTARTS_FINDING = Finding(
 )
 
 
+_D, _K, _ORDERS = sp.symbols("d k orders")
+
+
 @claim(
     "sxy.ifca-restarts-ball",
     BALL_LAW,
@@ -307,6 +310,28 @@ def ball_law(statement: Statement, profile: Profile) -> Search:
         least,
         {"d": IntRange(1, 1000, log=True), "k": IntRange(2, 10_000, log=True)},
         where=lambda point: math.log(point["k"]) <= point["d"] * math.log(3),
+        everywhere=Reduction(
+            idea="The $k!$ balls have the share $k!4^{-dk}$ of the volume together. A factorial of "
+            "$k$ is at most $k^k$. No more than $3^d$ optima are $\\Delta$ apart in the ball, "
+            "because balls of radius $\\Delta/2$ around them are disjoint in one of radius "
+            "$3\\Delta/2$. The certificate puts both into the logarithm.",
+            lemmas=("union-bound",),
+            ranges={"d": POSITIVE, "k": LogInterval(2.0, math.inf), "orders": NOT_NEGATIVE},
+            given=((_K * sp.log(_K), _ORDERS), (_D * sp.log(3), sp.log(_K))),
+            quantities=lambda point: {"orders": math.lgamma(point["k"] + 1)},
+            left=_D * _K * sp.log(4) - _ORDERS,
+            hints=(
+                (
+                    "sum",
+                    1,
+                    (
+                        "+",
+                        ("*", _K, _D * sp.log(3) - sp.log(_K)),
+                        _K * sp.log(_K) - _ORDERS,
+                    ),
+                ),
+            ),
+        ),
     )
 
 

@@ -516,6 +516,41 @@ NOT_DOMINATED = Finding(
 )
 
 
+_M_, _N_, _D_, _K_, _RHO_, _KAPPA_ = sp.symbols("M n d k rho kappa")
+#: The square of nu in units of its constant, the deviation, and the error of known labels.
+_SKEW_ = sp.Symbol("skew")
+_SIZES = _KAPPA_**2 * _SKEW_ * _N_
+_NU2 = _D_ * _K_ * _SKEW_ * sp.log(_K_) / _M_
+_KNOWN2 = _D_ / (_RHO_ * _M_ * _N_)
+_NEEDED = _KNOWN2 * _RHO_**2 / _KAPPA_**2
+_X = sp.Symbol("X", positive=True)
+_DEVIATION = _KAPPA_ / _RHO_ * sp.sqrt(_X)
+_LOG = sp.log(sp.exp(1) / sp.sqrt(_X))
+_DOMINATES = (
+    ("log", 1 / _K_),
+    (">=", sp.log(_K_), sp.Rational(1, 2)),
+    (">", sp.log(_K_), 0),
+    (">", _NU2, 0),
+    (">=", 1, _NU2),
+    (">=", _K_ * sp.log(_K_), 1, ("sum", 1, (
+        "+", ("*", _K_, sp.log(_K_) - sp.Rational(1, 2)), (_K_ - 2) / 2,
+    ))),
+    (">=", 1, _RHO_, ("sum", 1, ("+", 1 - _K_ * _RHO_, ("*", _K_ - 2, _RHO_), _RHO_))),
+    (">=", _SIZES, 1, ("sum", 1, (
+        "+", ("*", _KAPPA_ - 1, _KAPPA_ + 1, _SKEW_, _N_), ("*", _SKEW_ - 1, _N_), _N_ - 1,
+    ))),
+    (">=", _NU2, _NEEDED, ("sum", 1, ("*", _NEEDED / _RHO_, (
+        "+", ("*", _SIZES - 1, _K_, sp.log(_K_)), _K_ * sp.log(_K_) - 1, 1 - _RHO_,
+    )))),
+    ("name", _NU2, "X"),
+    ("log", _X),
+    (">=", _LOG, 1, ("sum", 1, ("*", sp.Rational(1, 2), ("+", _X - 1 - sp.log(_X), 1 - _X)))),
+    (">=", _DEVIATION, sp.sqrt(_KNOWN2), ("square", _DEVIATION, sp.sqrt(_KNOWN2)),
+     ("sum", 1, ("*", _KAPPA_**2 / _RHO_**2, _X - _NEEDED))),
+    ("sum", 1, ("+", ("*", _DEVIATION, _LOG - 1), _DEVIATION - sp.sqrt(_KNOWN2))),
+)  # fmt: skip
+
+
 @claim("sxy.dominated-bound", DOMINATED_BOUND, finding=NOT_DOMINATED)
 def dominated_bound(statement: Statement, profile: Profile) -> Search:
     """The deviation term of the floor, C = 1, against the error of known labels."""
@@ -557,6 +592,7 @@ def dominated_bound(statement: Statement, profile: Profile) -> Search:
                 (sp.Symbol("M"), sp.prod(sp.symbols("d k skew")) * sp.log(sp.Symbol("k"))),
             ),
             left=sp.sqrt(sp.Symbol("d") / sp.prod(sp.symbols("rho M n"))),
+            hints=_DOMINATES,
         ),
         # nu is at most one, as in what is given above
         where=lambda p: p["d"] * p["k"] * math.log(p["k"]) * p["skew"] <= p["M"],
