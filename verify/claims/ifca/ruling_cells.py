@@ -26,11 +26,9 @@ import math
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from scipy import optimize
 
 from trials.experiments.ifca import strongly_convex as experiments
 from trials.experiments.ifca.strongly_convex import SC_STEP
-from trials.laws.spike import wrong_label
 from trials.run.cell import Params
 
 #: How much more often the rare event happens than the statement allows.
@@ -103,16 +101,16 @@ def own_share(cell: Params) -> float:
 def with_wrong(cell: Params, wrong: float) -> Params:
     """The cell whose clients are mislabelled with this probability, by the deviation eta."""
     full = SC_STEP.check(cell)
-    gap = experiments.gap(full)
+    n, k = full["n"], full["k"]
+    # The equation that defines a spike gives eta where the probability is given: no root is sought.
+    rival = -math.expm1(math.log1p(-wrong) / n) / (k - 1)
+    needed = _standard(1.0 / n, (k - 1) * rival) + _standard(1.0 / n, rival)
+    return {**cell, "eta": float(f"{experiments.gap(full) / needed:.4g}")}
 
-    def excess(log_eta: float) -> float:
-        found = wrong_label(gap, math.exp(log_eta), full["n"], full["k"])
-        return math.log(max(found, 1e-300) / wrong)
 
-    # Chebyshev's inequality: the probability is about k eta^2/(n gap^2), and attained
-    middle = math.log(gap * math.sqrt(full["n"] * wrong / full["k"]))
-    eta = math.exp(optimize.brentq(excess, middle - 5.0, middle + 5.0, xtol=1e-6))
-    return {**cell, "eta": float(f"{eta:.4g}")}
+def _standard(value: float, chance: float) -> float:
+    """A value less the mean of a yes or no of this chance, over its standard deviation."""
+    return (value - chance) / math.sqrt(chance * (1.0 - chance))
 
 
 def with_strangers(cell: Params, mean: float) -> Params:
