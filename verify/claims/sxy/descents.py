@@ -59,7 +59,7 @@ CELLS: tuple[dict[str, Any], ...] = (
 HIDDEN_OF_5 = {"C_m": 16.0, "C_l": 1.0}
 CELLS_OF_5: tuple[dict[str, Any], ...] = (
     {"d": 1, "m": 1000, "start": "edge"},
-    {"d": 4, "m": 4000, "start": "zero", "unit": 1e3},
+    {"d": 4, "m": 4000, "start": "zero", "unit": 1e7},
 )
 #: Probability of a missed cluster, for which (5) is tried.
 MISSED = 0.25
