@@ -233,7 +233,7 @@ class FederatedRegression(FederatedEstimator):
         up = n_rounds * (m * k * d if self.label_rule else floats_up(m, k, d, False))
         for start in starts:
             models, curve = start, []
-            for _ in range(n_rounds if self.record_loss else 1):
+            for _ in range(max(n_rounds, 1) if self.record_loss else 1):
                 found = run(models, min(n_rounds, 1) if self.record_loss else n_rounds)
                 models = found.models
                 labels = np.asarray(client_losses(data, models, loss).argmin(axis=1))

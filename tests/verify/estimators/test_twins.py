@@ -14,10 +14,15 @@ from trials.clustering.sparse import neighbour_weights
 from trials.models.clients import ClientData
 from trials.models.losses import LogisticLoss, SquaredLoss
 from verify.estimators import (
+    CFL,
     IFCA,
+    PACFL,
     ClusterOracle,
+    FederatedRegression,
     FeSEM,
     GlobalModel,
+    GroupedMixture,
+    KFed,
     LocalModels,
     OneShotClustering,
 )
@@ -548,3 +553,92 @@ def test_local_models_send_nothing_and_small_clients_get_the_least_norm():
         x, y = rows_of(data, i)
         np.testing.assert_allclose(fit.models_[i], np.linalg.pinv(x) @ y, atol=1e-10)
     assert (fit.n_rounds_, fit.floats_up_, fit.floats_down_) == (0, 0, 0)
+
+
+# -- what every method tells of its fit ----------------------------------------------------------
+
+M, D, K = 8, 3, 2
+#: An estimator, its rounds, and the floats that its documentation says are sent up and down.
+TOLD = {
+    "CFL": (lambda: CFL(n_rounds=4), 4, 4 * M * D, 4 * M * D),
+    "FeSEM": (lambda: FeSEM(K, n_rounds=4, random_state=0), 4, 5 * M * D, 4 * M * D),
+    "k-FED of models": (lambda: KFed(K), 1, M * D, M * D),
+    "k-FED of rows": (
+        lambda: KFed(K, of="rows", local_clusters=2, random_state=0),
+        1, M * 2 * (D + 1) + M * 9, M * D,
+    ),
+    "mixture, spectral": (lambda: GroupedMixture(K, random_state=0), 1, M * (9 + 1 + 6), M * D),
+    "mixture, random": (
+        lambda: GroupedMixture(K, init="random", n_init=3, random_state=0), 1, M * (9 + 1), M * D,
+    ),
+    "EM": (
+        lambda: GroupedMixture(K, algorithm="em", n_rounds=3, random_state=0),
+        1, M * (9 + 1 + 6), M * D,
+    ),
+    "PACFL": (lambda: PACFL(K, p=5), 1, M * 3 * D + M * 9, M * D),
+    "regression": (
+        lambda: FederatedRegression(K, n_rounds=5, n_init=3, random_state=0),
+        5, 3 * 5 * M * (D + K), 3 * 5 * M * K * D,
+    ),
+    "regression, round by round": (
+        lambda: FederatedRegression(K, n_rounds=5, record_loss=True, random_state=0),
+        5, 5 * M * (D + K), 5 * M * K * D,
+    ),
+    "regression without a round": (
+        lambda: FederatedRegression(K, n_rounds=0, record_loss=True, random_state=0), 0, 0, 0,
+    ),
+}  # fmt: skip
+
+
+def two_clusters(seed):
+    rng = np.random.default_rng(seed)
+    who = np.repeat(np.arange(M), 12)
+    x = rng.standard_normal((12 * M, D))
+    models = np.array([[2.0, -1.0, 0.5], [-2.0, 1.0, 1.0]])
+    return x, np.einsum("nd,nd->n", x, models[who % 2]) + 0.3 * rng.standard_normal(12 * M), who
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_a_fit_tells_its_rounds_its_floats_and_the_loss_of_its_models(name):
+    make, rounds, up, down = TOLD[name]
+    x, y, who = two_clusters(21)
+    fit = make().fit(x, y, clients=who)
+    assert (fit.n_rounds_, fit.floats_up_, fit.floats_down_) == (rounds, up, down)
+    of_row = fit.models_[fit.labels_[who]]
+    loss = 0.5 * np.mean((y - np.einsum("nd,nd->n", x, of_row)) ** 2)
+    assert fit.history_["loss"][-1] == pytest.approx(loss)
+    assert sorted(set(fit.labels_.tolist())) == list(range(len(fit.models_))) or rounds in (0, 5)
+
+
+@pytest.mark.parametrize("n_init", [1, 6])
+def test_the_start_of_least_loss_of_phase_2_is_kept_whether_losses_are_recorded_or_not(n_init):
+    x, y, who = two_clusters(22)
+    starts = random_starts(
+        ClientData(features=x, responses=y, offsets=12 * np.arange(M + 1)), "random", K, n_init,
+        np.random.default_rng(3),
+    )  # fmt: skip
+    each = [FederatedRegression(K, n_rounds=2, init=s).fit(x, y, clients=who) for s in starts]
+    losses = [fit.history_["loss"][-1] for fit in each]
+    best = each[losses.index(min(losses))]
+    assert n_init == 1 or losses.index(min(losses)) > 0
+    for record in (False, True):
+        fit = FederatedRegression(
+            K, n_rounds=2, n_init=n_init, record_loss=record, random_state=3
+        ).fit(x, y, clients=who)
+        np.testing.assert_allclose(fit.models_, best.models_, atol=1e-12)
+        assert len(fit.history_["loss"]) == (2 if record else 1)
+        assert fit.history_["loss"][-1] == pytest.approx(min(losses))
+
+
+def test_the_random_start_of_a_mixture_with_the_least_loss_is_kept():
+    x, y, who = two_clusters(23)
+    data = ClientData(features=x, responses=y, offsets=12 * np.arange(M + 1))
+    starts = random_starts(data, "random", 3, 5, np.random.default_rng(4))
+    each = [
+        GroupedMixture(3, init=s, n_rounds=1, algorithm="em").fit(x, y, clients=who) for s in starts
+    ]
+    losses = [fit.history_["loss"][-1] for fit in each]
+    assert losses.index(min(losses)) > 0
+    fit = GroupedMixture(3, init="random", n_init=5, n_rounds=1, algorithm="em", random_state=4)
+    fit.fit(x, y, clients=who)
+    np.testing.assert_allclose(fit.models_, each[losses.index(min(losses))].models_)
