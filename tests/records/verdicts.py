@@ -310,7 +310,7 @@ def opened_claims() -> Calls:
 
 #: Searches, probabilities, constants and a threshold, with cells outside and without any.
 OPENED = (
-    "ifca.eq8", "ifca.eq12", "ifca.eq30", "ifca.thm1", "ifca.thm1-wider", "odcl.lemma7-as-printed",
+    "ifca.eq8", "ifca.eq12", "ifca.thm1", "ifca.thm1-wider", "odcl.lemma7-as-printed",
     "odcl.remark19-foreign", "odcl.thm1-threshold-km", "sxy.lemma4", "sxy.lemma7-lower",
     "sxy.thm2-floor",
 )  # fmt: skip
