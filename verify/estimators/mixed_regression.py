@@ -157,11 +157,13 @@ def k_groups(theta: FloatArray, k: int) -> float:
     >>> k_groups(np.array([[0.0], [1.0], [9.0]]), 2)
     9.0
     """
+    least = float(np.finfo(float).tiny)
     if len(theta) <= k:  # every anchor alone
-        return float(np.finfo(float).tiny)
+        return least
     heights = np.append(linkage(theta, "single")[:, 2], np.inf)
     low, high = heights[len(theta) - k - 1], heights[len(theta) - k]
-    return float(2.0 * (low + 1.0 if high == np.inf else 0.5 * (low + high)))
+    between = 2.0 * (low + 1.0 if high == np.inf else 0.5 * (low + high))
+    return max(float(between), least)  # equal estimates leave fewer groups than k
 
 
 class FederatedRegression(FederatedEstimator):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from trials.checks import InvalidParameter
+from trials.clustering.kmeans import kmeans_pp
 from trials.methods.cfl import _bipartition, run_cfl
 from trials.methods.fesem import run_fesem
 from trials.methods.grouped_mixture import run_grouped_mixture, spectral_start
@@ -62,8 +63,9 @@ def best_split(updates):
     return np.array(found[1])
 
 
-def literal_cfl(data, step, n_rounds, local_steps, eps_1, eps_2, first_split=0):
+def literal_cfl(data, step, n_rounds, local_steps, eps_1, eps_2, first_split=0, rows=False):
     m, d = data.n_clients, data.dimension
+    share = np.diff(data.offsets) if rows else np.ones(m)
     clusters, models, unit, counts = [np.arange(m)], {0: np.zeros(d)}, None, []
     for t in range(n_rounds):
         parts, after = [], {}
@@ -78,13 +80,14 @@ def literal_cfl(data, step, n_rounds, local_steps, eps_1, eps_2, first_split=0):
             if (
                 t >= first_split
                 and len(own) > 2
-                and np.linalg.norm(updates[own].mean(axis=0)) < eps_1 * unit
+                and np.linalg.norm(np.average(updates[own], axis=0, weights=share[own]))
+                < eps_1 * unit
                 and norms[own].max() > eps_2 * unit
             ):
                 side = best_split(updates[own])
                 pieces = [own[~side], own[side]]
             for piece in pieces:
-                after[len(parts)] = models[j] + updates[piece].mean(axis=0)
+                after[len(parts)] = models[j] + np.average(updates[piece], 0, share[piece])
                 parts.append(piece)
         clusters, models = parts, after
         counts.append(len(clusters))
@@ -110,6 +113,35 @@ def test_cfl_is_the_recursive_bipartition_that_is_best_of_all(local_steps, first
     assert found.n_clusters[-1] == len(found.models) == 3
     assert same_partition(found.labels, np.arange(9) % 3)
     assert len(found.splits) == 2
+
+
+def test_clients_weigh_by_their_rows_in_the_step_and_in_the_question_whether_it_stands_still():
+    given = {"step": 0.15, "n_rounds": 25, "local_steps": 2, "eps_1": 0.3, "eps_2": 0.4}
+    n_different = 0
+    for seed in range(6):
+        data = ragged(seed, sizes=[5, 60, 9, 40, 6, 50, 8])
+        counts = []
+        for rows_count in (False, True):
+            _, models, expected = literal_cfl(data, **given, rows=rows_count)
+            found = run_cfl(
+                data=data, step_size=0.15, n_rounds=25, local_steps=2, epsilon_1=0.3,
+                weights="rows" if rows_count else "clients",
+            )  # fmt: skip
+            counts.append(expected)
+            assert found.n_clusters.tolist() == expected
+            np.testing.assert_allclose(found.models[found.labels], models, rtol=1e-8)
+        n_different += counts[0] != counts[1]
+    assert n_different
+
+
+def test_clusters_of_cfl_are_numbered_by_their_first_client_whatever_their_size():
+    rng = np.random.default_rng(3)
+    of = np.array([1, 1, 1, 1, 1, 0, 0, 0])  # the first client is in the larger cluster
+    x = rng.standard_normal((8, 40, 2))
+    y = x[:, :, 0] * np.where(of == 1, 1.0, -1.0)[:, None]
+    found = run_cfl(data=ClientData.equal(x, y), step_size=0.2, n_rounds=60)
+    assert found.labels.tolist() == (1 - of).tolist()
+    np.testing.assert_allclose(found.models[:, 0], [1.0, -1.0], atol=1e-3)
 
 
 def test_the_unit_of_the_thresholds_is_the_first_rounds_whenever_splits_begin():
@@ -208,6 +240,39 @@ def test_fesem_is_its_algorithm_line_by_line():
         assert np.array_equal(found.labels, labels)
         end = [np.average(local[labels == j], axis=0, weights=share[labels == j]) for j in range(3)]
         np.testing.assert_allclose(found.models, end, rtol=1e-9)
+
+
+def test_fesem_starts_from_the_best_of_ten_runs_of_k_means():
+    data, seen = ragged(noise=1.5), set()
+    local = descended(data, np.zeros((15, 3)), 0.1, 5)
+    for seed in range(8):
+        starts = [
+            kmeans_pp(local[None], 5, np.random.default_rng(seed), n_init=n).centers[0]
+            for n in (10, 1)
+        ]
+        seen.add(np.allclose(*starts))
+        given = {"data": data, "k": 5, "step_size": 0.1, "n_rounds": 2, "local_steps": 5}
+        own = run_fesem(**given, rng=np.random.default_rng(seed))
+        one, ten = (
+            run_fesem(**given, seeds=start, rng=np.random.default_rng(0)) for start in starts[::-1]
+        )
+        np.testing.assert_array_equal(own.models, ten.models)
+        assert np.array_equal(own.models, one.models) or not np.allclose(*starts)
+    assert False in seen
+
+
+def test_a_device_with_few_points_has_as_many_centres_as_points():
+    centres, labels = local_kmeans([[0.0, 1.0], [5.0, 5.0]], 7, np.random.default_rng(0))
+    assert sorted(centres.tolist()) == [[0.0, 1.0], [5.0, 5.0]]
+    assert sorted(labels.tolist()) == [0, 1]
+
+
+def test_groups_at_exactly_the_largest_proximity_merge():
+    x = np.random.default_rng(5).standard_normal((2, 6, 4))
+    data = ClientData.equal(x, np.zeros((2, 6)))
+    between = proximity(data)[0, 1]
+    assert pacfl_clusters(data, beta=between).tolist() == [0, 0]
+    assert pacfl_clusters(data, beta=np.nextafter(between, 0.0)).tolist() == [0, 1]
 
 
 def test_fesem_from_its_own_seeds_finds_the_clusters():

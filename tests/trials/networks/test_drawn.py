@@ -99,6 +99,16 @@ def test_a_rotated_federation_holds_every_image_once_in_each_rotation():
             rotated(pixels=pixels, labels=np.arange(12), n=3, rng=rng, **bad)
 
 
+def test_each_rotation_of_the_set_is_split_anew():
+    images = np.zeros((40, 1, 2, 2), dtype=np.uint8)
+    found = rotated(
+        pixels=images, labels=np.arange(40), k=4, m=8, n=20, rng=np.random.default_rng(6)
+    )
+    splits = [found.rows[found.clusters == j].ravel().tolist() for j in range(4)]
+    assert all(sorted(rows) == list(range(40)) for rows in splits)
+    assert len({tuple(rows) for rows in splits}) == 4
+
+
 def test_writers_keep_their_own_images_and_small_ones_are_left_out():
     rng = np.random.default_rng(6)
     owner = np.array([0] * 5 + [1] * 2 + [2] * 6)[rng.permutation(13)]

@@ -1,11 +1,14 @@
 """Phase 1, Phase 2 and their composition as estimators."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 pytest.importorskip("sklearn")
 
 from trials.mixed_regression.anchor_groups import group_anchors
+from trials.mixed_regression.moment_descent import AnchorStatus, run_moment_descent
 from trials.models.clients import ClientData
 from verify.estimators import FederatedRegression, GlobalRound, MomentDescent
 from verify.estimators.mixed_regression import k_groups
@@ -87,11 +90,47 @@ def test_the_pairs_of_a_round_are_those_of_the_smallest_anchor(n_rounds):
         assert sorted(sizes[i] for i in anchors) == sorted(sizes, reverse=True)[:count][::-1]
 
 
+def test_the_automatic_step_is_nine_tenths_of_the_largest_client_allows():
+    x, y, of = many(m=30, anchors=2)
+    largest = max(np.linalg.eigvalsh(x[of == i].T @ x[of == i] / (of == i).sum())[-1]
+                  for i in range(30))  # fmt: skip
+    given = {"n_clusters": 2, "n_rounds": 3, "init": TRUTH[::-1] + 0.3}
+    auto = FederatedRegression(**given).fit(x, y, clients=of)
+    own = FederatedRegression(**given, step_size=0.9 / largest).fit(x, y, clients=of)
+    np.testing.assert_allclose(auto.models_, own.models_)
+
+
+def test_anchors_that_diverge_are_left_out_and_those_that_never_move_leave_a_model(monkeypatch):
+    x, y, of = many(m=400, anchors=6)
+    still = MomentDescent(n_anchors=4, n_rounds=2, threshold=1e9, random_state=0)
+    assert not still.fit(x, y, clients=of).models_.any()
+
+    def one_diverged(**given):
+        found = run_moment_descent(**given)
+        theta, status = found.theta.copy(), found.status.copy()
+        theta[0], status[0] = 1e6, AnchorStatus.DIVERGED
+        return replace(found, theta=theta, status=status)
+
+    monkeypatch.setattr("verify.estimators.mixed_regression.run_moment_descent", one_diverged)
+    rest = MomentDescent(n_anchors=6, n_rounds=2, random_state=0).fit(x, y, clients=of)
+    assert np.abs(rest.models_).max() < 1e3
+
+
+def test_both_phases_have_the_clusters_that_are_asked_for():
+    x, y, of = many(m=400, anchors=8)
+    both = GlobalRound(3, phase_1=MomentDescent(n_anchors=8, n_rounds=2),
+                       phase_2=FederatedRegression(n_rounds=1), random_state=0)  # fmt: skip
+    alone = MomentDescent(3, n_anchors=8, n_rounds=2, random_state=0).fit(x, y, clients=of)
+    assert len(alone.models_) == 3
+    assert len(both.fit(x, y, clients=of).models_) == 3
+
+
 def test_equal_estimates_are_one_group():
     for theta in (np.zeros((3, 2)), np.ones((4, 1))):
-        separation = k_groups(theta, 1)
-        assert separation > 0
-        assert len(group_anchors(theta, separation).centres) == 1
+        for k in (1, 2):
+            separation = k_groups(theta, k)
+            assert separation > 0
+            assert len(group_anchors(theta, separation).centres) == 1
 
 
 def test_k_groups_of_one_and_of_all():

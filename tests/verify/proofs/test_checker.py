@@ -106,6 +106,10 @@ TRUE = {
         stated([">", "y", "0"], [">", ["*", ["^", ["+", "x", "-1"], "2"], "y"], "0"]),
         SUM,
     ),
+    "what is at least zero and not zero": (
+        stated([">", "x", "0"], [">=", "x", "0"], [">", ["*", "x", "y"], "0"]),
+        SUM,
+    ),
     "the larger one": (stated(["=", ["max", "x", "y"], "x"], [">=", "x", "y"]), SUM),
     "a shift": (stated([">=", ["^", "x", "3"], "1"], [">=", "x", "1"]), let("shift", "1")),
     "an exponential": (stated([">=", ["exp", "x"], ["+", "1", "x"]]), lemma("exp", "x")),
