@@ -30,7 +30,7 @@ import sympy as sp
 from bounds.ifca import strongly_convex_run as sr
 from bounds.ifca import strongly_convex_step as ss
 from bounds.ifca.lemma_3 import L, lam, v
-from bounds.ifca.symbols import Delta, T, k, m, n, p
+from bounds.ifca.symbols import Delta, T, k, m, n, p, p_j
 from bounds.statement import Statement, evaluate
 from trials.experiments.ifca import strongly_convex as experiments
 from trials.experiments.ifca.strongly_convex import SC_RUN
@@ -608,7 +608,7 @@ LOOSE_RUN = Finding(
 )
 
 
-_STEP = ss.p_j * lam / L
+_STEP = p_j * lam / L
 
 
 def _kept(at: Mapping[str, float]) -> float:
@@ -663,7 +663,7 @@ def final_noise(statement: Statement, profile: Profile) -> Search:
             },
             given=((L, lam),),
             quantities=lambda point: {"q": _kept(symbols(point))},
-            left=ss.p_j * v**2 / (L**2 * m * n) * (1 - _Q) / (_STEP * (2 - _STEP)),
+            left=p_j * v**2 / (L**2 * m * n) * (1 - _Q) / (_STEP * (2 - _STEP)),
         ),
     )
 
