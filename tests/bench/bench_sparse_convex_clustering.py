@@ -69,6 +69,8 @@ PENALTIES = np.linspace(0.0, 110.0, 551)
 #: Relative tolerance of the path, of the rows with gaps, and the largest number of their points.
 EXACT, GAP, LARGEST_WITH_GAPS = 1e-8, 1e-6, 1000
 SETTINGS = ("scaled", "raw")
+#: Seconds below which a time of R, in steps of a millisecond, makes no ratio to be compared.
+_CLOCK = 0.02
 #: CCMM's recorded columns, and each how many penalties they hold one.
 RECORD, EACH = Path(__file__).with_name("ccmm.json"), 10
 
@@ -230,7 +232,7 @@ def compare(
         "ratio": columns[0] / own,
         "unit": f"CPU s for {penalties.size} penalties",
         "note": note,
-        "live": here,
+        "live": here and columns[0] >= _CLOCK,
     }
     return row, path
 
