@@ -97,6 +97,15 @@ def test_a_claim_belongs_to_the_result_that_its_source_names_first(run: Run) -> 
     assert row_of(run.by_key["p.eq"]) == "Displays"
 
 
+def test_only_what_has_no_proof_for_the_whole_domain_rests_on_a_search() -> None:
+    marks = ("", "PROVED", "PROVED UP TO A LEMMA", "PROVED ON PART", "PROVED FOR d <= 3")
+    claims = {f"p.{i}": named(f"p.{i}", "Lemma 1", kind="deterministic") for i in range(len(marks))}
+    for document, mark in zip(claims.values(), marks, strict=True):
+        document["evidence"] |= {"cells": [], "mark": mark}
+    told = dict(sure(made(claims, {})))
+    assert told["Limits"].count("$3$ supported claims rest on a search") == 1
+
+
 def test_findings_without_evidence_of_this_run_are_not_shown(run: Run) -> None:
     assert [item.key for item in choose_findings(run)] == ["p-thm1", "p-proof"]
 
