@@ -11,6 +11,9 @@ import pytest
 from tests.trials.networks.image_files import write_mnist
 from trials.checks import InvalidParameter
 from trials.run.engine import Demand, ensure
+from verify.decisions.comparisons import ContrastTest
+from verify.decisions.familywise import PAPER_SHARE
+from verify.decisions.means import SHARE
 from verify.procedures.base import PROFILES
 
 pytest.importorskip("torch", reason="PyTorch is not installed: extra networks")
@@ -42,6 +45,25 @@ def test_every_claim_is_possible_and_its_contrasts_are_known(page):
             procedure = claim.build(PROFILES[profile])
             procedure.check()
             assert procedure.describe()
+
+
+def test_one_order_with_every_seed_of_quick_decides_at_a_claims_level(page):
+    """Of the eight claims' share of a run's level: nine seeds of nine would leave them open."""
+    level = 0.05 * PAPER_SHARE / len(page.PAPER.claims)
+    claim = next(c for c in page.PAPER.claims if c.id == "networks.spare-models")
+    seeds = claim.build(PROFILES["quick"]).sampling.max_trials
+
+    def decided(n_seeds):
+        (contrast,) = claim.statement.contrasts
+        test = ContrastTest(
+            contrast=contrast, knowledge=SHARE, horizon=n_seeds, scale="sign",
+            refute_level=level, support_level=level,
+        )  # fmt: skip
+        high, low = np.full(n_seeds, 0.9), np.full(n_seeds, 0.1)
+        return [test.decide(*pair, n_failed=0).status for pair in ((low, high), (high, low))]
+
+    assert decided(seeds) == ["holds", "fails"]
+    assert decided(seeds - 1) == ["open", "open"]
 
 
 def test_a_claim_shows_its_trials_beside_the_printed_values(page, tmp_path):
