@@ -44,7 +44,7 @@ class MixtureResult:
     Attributes
     ----------
     models : (k, d).
-    labels : (m,) most likely cluster of each client.
+    labels : (m,) the model with the least residual of each client, whatever the shares.
     weights : (m, k) of the last E step, 0 and 1 with hard labels.
     shares : (k,) p_j.
     sigma : standard deviation of the noise.
