@@ -43,6 +43,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
+from tests import forking
 from verify.arithmetic import settle
 
 settle()  # no test module has loaded NumPy yet, and children inherit what this sets
@@ -91,6 +92,12 @@ def _the_users_own_state_is_left_alone(tmp_path_factory: pytest.TempPathFactory)
     os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
 
 
+@pytest.fixture
+def forked_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers of an executor are forks; `tests/trials/run/test_executors.py` has new ones."""
+    monkeypatch.setattr("trials.run.local.start_worker", forking.start_worker)
+
+
 def _interpreted() -> bool:
     return os.environ.get("NUMBA_DISABLE_JIT") == "1"
 
@@ -125,6 +132,7 @@ _LONGEST = (
 
 def pytest_configure(config: pytest.Config) -> None:
     gc.disable()  # until the tests are collected
+    forking.remember_environment()
     if config.pluginmanager.hasplugin("xdist"):
         config.option.loadscopereorder = False  # by the number of tests; ours is by their time
     if config.getoption("--hypothesis-profile") != "explore":

@@ -8,14 +8,13 @@ command that takes minutes is parsed: its options exist, and its names mean clai
 import ast
 import re
 import shlex
-import subprocess
-import sys
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from tests import forking
 from verify.cli.app import application
 from verify.cli.index import entries
 from verify.selection import parse_selection
@@ -120,10 +119,8 @@ def test_the_commands_of_a_page_work_in_its_order(page, tmp_path, monkeypatch):
                 arguments += ["--examples", "25"]  # a hundred inputs for each check take 10 s
             assert CliRunner().invoke(application, [name, *arguments]).exit_code in (0, 1)
         elif name == "report":
-            done = subprocess.run(
-                [sys.executable, "-m", "verify", name, *arguments, "--format", "tex"],
-                capture_output=True, text=True, check=False,
-            )  # fmt: skip
+            typed = ["-m", "verify", name, *arguments, "--format", "tex"]
+            done = forking.run(typed, cwd=tmp_path)
             assert done.returncode == 0, done.stderr
         else:
             result = CliRunner().invoke(application, [name, *arguments])

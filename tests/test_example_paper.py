@@ -3,12 +3,11 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests import forking
 from trials.run.directory import STORE_NAME
 from trials.run.store import RunStore
 
@@ -39,13 +38,10 @@ for module, *arguments in json.loads(sys.argv[1]):
 
 def commands(folder, *lines):
     """What each of the commands prints."""
-    found = subprocess.run(
-        [sys.executable, "-c", PROGRAM, json.dumps(lines)],
+    found = forking.run(
+        ["-c", PROGRAM, json.dumps(lines)],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "120"},
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert found.returncode == 0, found.stderr
     *outputs, rest = found.stdout.split("\0")
@@ -104,12 +100,17 @@ def test_the_example_is_one_page():
 
 def test_a_cluster_of_processes_runs_the_paper_without_a_copy_of_its_file(ran):
     """The workers are processes elsewhere: they get the file's text with each message."""
+    dask = pytest.importorskip("dask")
     distributed = pytest.importorskip(
         "distributed", reason="the extra cfl-verify[distributed] is not installed"
     )
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
-    ) as cluster:
+    forks = dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
+    with (
+        forks,
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
+        ) as cluster,
+    ):
         address = cluster.scheduler_address
         assert "SUPPORTED" in command(ran, *RUN, "cluster", "--scheduler", address)
     stored = []

@@ -8,6 +8,7 @@ import reports.cache
 from tests.records.files import compare, recorded_names
 from tests.records.kinds import KINDS, names, now
 
+pytestmark = pytest.mark.usefixtures("forked_workers")
 ENTRIES = [(kind, name) for kind in KINDS for name in recorded_names(kind)]
 
 

@@ -21,6 +21,7 @@ from verify.evidence import Verdict
 from verify.papers import catalogue
 from verify.session import RunConfig
 
+pytestmark = pytest.mark.usefixtures("forked_workers")
 #: The first round does not decide it.
 DOUBLED = "ifca.lemma1-law[n=1,d=2]"
 LEVEL = 0.01

@@ -20,6 +20,7 @@ from verify.evidence import Verdict
 from verify.papers import Paper, catalogue
 from verify.session import RunConfig
 
+pytestmark = pytest.mark.usefixtures("forked_workers")
 IFCA = catalogue().paper("ifca")
 OURS = [paper.id for paper in catalogue().papers]
 EXAMPLE = Path(__file__).parents[2] / "docs" / "example_paper.py"

@@ -25,6 +25,7 @@ from verify.papers import Catalogue, catalogue
 from verify.procedures.base import PROFILES
 from verify.session import Listener, RunConfig
 
+pytestmark = pytest.mark.usefixtures("forked_workers")
 EXAMPLE = Path(__file__).parents[2] / "docs" / "example_paper.py"
 SERIAL = ("--executor", "serial")
 COIN = "ifca.k2-random-as-printed[d=10]"

@@ -12,7 +12,7 @@ import sys
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from trials.run.block import BlockResult, ExecutorError, Task, simulate_block, single_threaded_blas
@@ -46,6 +46,15 @@ _MAIN = (
 )
 
 
+def start_worker(path: Sequence[str], descriptor: int) -> subprocess.Popen[bytes]:
+    """Start a process that serves one end of a pipe, with these folders of modules."""
+    return subprocess.Popen(
+        [sys.executable, "-c", _MAIN.format(path=path, descriptor=descriptor)],
+        stdin=subprocess.DEVNULL,
+        pass_fds=[descriptor],
+    )
+
+
 class _Worker:
     """One new Python process on a pipe of its own.
 
@@ -60,11 +69,7 @@ class _Worker:
         self.connection, theirs = multiprocessing.connection.Pipe()
         descriptor = theirs.fileno()
         path = [os.path.abspath(folder) for folder in sys.path]
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", _MAIN.format(path=path, descriptor=descriptor)],
-            stdin=subprocess.DEVNULL,
-            pass_fds=[descriptor],
-        )
+        self.process = start_worker(path, descriptor)
         theirs.close()
         self._end = weakref.finalize(self, self.process.terminate)
         self.jobs: deque[Task | Call[Any]] = deque()

@@ -21,6 +21,7 @@ from verify.check import compare, other_machines
 from verify.cli import exits
 from verify.cli.app import application
 
+pytestmark = pytest.mark.usefixtures("forked_workers")
 HERE = dict(arithmetic())
 ELSEWHERE = {**HERE, "blas": "openblas 0.3 Prescott"}
 CLAIM = "ifca.oracle-mse[N=64]"

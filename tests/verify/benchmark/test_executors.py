@@ -13,6 +13,7 @@ from verify.benchmark.running import paired, run
 from verify.cli.workplaces import benchmark_workers
 
 pytest.importorskip("sklearn")
+pytestmark = pytest.mark.usefixtures("forked_workers")
 BENCHMARK = Benchmark(
     name="small",
     question="?",

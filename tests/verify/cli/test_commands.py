@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tests import forking
 from trials.run.executors import ExecutorError
 from trials.run.store import RunStore
 from verify import session
@@ -21,6 +22,8 @@ from verify.cli.verdicts import exit_code
 from verify.evidence import Verdict
 from verify.papers import catalogue
 from verify.session import Outcome
+
+pytestmark = pytest.mark.usefixtures("forked_workers")
 
 ROOT = Path(__file__).resolve().parents[3]
 #: A search, a search that refutes as expected, and trials of a numpy experiment.
@@ -564,12 +567,13 @@ def test_no_line_is_wider_than_the_terminal_and_none_breaks_in_a_word(finished, 
 
 def test_an_interrupt_keeps_what_was_done_and_says_how_to_go_on(tmp_path):
     directory = tmp_path / "run"
-    child = stopped_after(2, "run", LONG[0], "--seed", 3, "--jobs", 1, "--output", directory)
-    child.send_signal(signal.SIGINT)
-    child.send_signal(signal.SIGCONT)
-    _, err = child.communicate()
-    assert child.returncode == exits.INTERRUPTED
-    (line,) = err.splitlines()
+    arguments = ("run", LONG[0], "--seed", 3, "--jobs", 1, "--output", directory)
+    with (tmp_path / "err").open("w+") as err:
+        child = stopped_after(2, *arguments, stderr=err)
+        child.send_signal(signal.SIGINT)
+        assert child.wait() == exits.INTERRUPTED
+        err.seek(0)
+        (line,) = err.read().splitlines()
     assert line.startswith("interrupted: finished blocks are kept; continue with `")
     assert line.endswith(f" resume {directory}`")
     assert n_blocks(directory / session.STORE_NAME) >= 2
@@ -585,9 +589,9 @@ def command(*arguments):
     return [sys.executable, "-m", "verify", *map(str, arguments)]
 
 
-#: The program, but it stops itself when it has stored a number of blocks.
+#: The program, but it stops for ever when it has stored a number of blocks.
 STOPPING = """
-import os, signal, sys
+import sys, threading
 from trials.run.store import RunStore
 from verify.cli import main
 
@@ -597,7 +601,8 @@ def counted(*given, **named):
     put_block(*given, **named)
     left -= 1
     if left == 0:
-        os.kill(os.getpid(), signal.SIGSTOP)
+        print("stops", flush=True)
+        threading.Event().wait()
 
 if __name__ == "__main__":
     RunStore.put_block = counted
@@ -605,20 +610,14 @@ if __name__ == "__main__":
 """
 
 
-def stopped_after(n_blocks, *arguments):
+def stopped_after(n_blocks, *arguments, stderr=subprocess.DEVNULL):
     """A process of the program, in the middle of its work."""
-    child = subprocess.Popen(
-        [sys.executable, "-c", STOPPING, str(n_blocks), *map(str, arguments)],
-        cwd=ROOT,
-        env=environment(),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        # Tests that run in the background ignore it, and their children would.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-    _, status = os.waitpid(child.pid, os.WUNTRACED)
-    assert os.WIFSTOPPED(status), child.communicate()
+    reading, writing = os.pipe()
+    text = [STOPPING, str(n_blocks), *map(str, arguments)]
+    child = forking.start(["-c", *text], stdout=writing, stderr=stderr)
+    os.close(writing)
+    with open(reading) as told:
+        assert "stops\n" in told, child.wait()
     return child
 
 
@@ -659,14 +658,7 @@ def test_a_killed_run_resumed_equals_an_uninterrupted_one(uninterrupted, tmp_pat
         assert sum(s.n_blocks for s in store.status()) > 0
         assert store.content_digest() != uninterrupted[0]
     assert "pending" in invoke("status", directory).stdout
-    done = subprocess.run(
-        command("resume", directory, "--jobs", 1),
-        cwd=ROOT,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = forking.run(command("resume", directory, "--jobs", 1)[1:])
     assert done.returncode in (0, 2), done.stderr
     assert digest_and_evidence(directory) == uninterrupted
 
@@ -683,17 +675,8 @@ def test_a_second_resume_of_a_running_run_is_refused_and_reading_works(tmp_path)
         trial = f"{cell.experiment}:{cell.number:016x}:0"
         assert "identical to the stored trial" in invoke("replay", directory, trial).stdout
         folder = tmp_path / "report"
-        built = subprocess.run(
-            [
-                *(sys.executable, "-m", "reports", "build", str(directory)),
-                *("--format", "tex", "--output", str(folder)),
-            ],
-            cwd=ROOT,
-            env=environment(),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        options = ["--format", "tex", "--output", str(folder)]
+        built = forking.run(["-m", "reports", "build", str(directory), *options])
         assert built.returncode == 0, built.stderr
     finally:
         child.send_signal(signal.SIGKILL)

@@ -12,6 +12,7 @@ from verify.cli.app import application
 from verify.cli.mutating import _print_by_procedure
 from verify.mutation.score import Judged, Score
 
+pytestmark = pytest.mark.usefixtures("forked_workers")
 CLAIM = "ifca.cor1-burn-in"
 
 

@@ -2,13 +2,14 @@
 
 import functools
 import os
-import subprocess
+import shutil
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests import forking
 from trials.checks import InvalidParameter
 from verify.testing import (
     DoesNotFit,
@@ -146,10 +147,11 @@ def test_the_saved_test_runs_on_its_own(tmp_path, monkeypatch):
 
     def outcome(size):
         (tmp_path / "mine.py").write_text(source + step.format(size))
-        command = [sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", test.name]
+        shutil.rmtree(tmp_path / "__pycache__", ignore_errors=True)
+        command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", test.name]
         root = str(Path(__file__).resolve().parents[3])
         monkeypatch.setenv("PYTHONPATH", root)
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        done = forking.run(command, cwd=tmp_path)
         return done.returncode, done.stdout
 
     code, text = outcome("step_size / 2")

@@ -4,12 +4,12 @@ import importlib
 import importlib.metadata
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests import forking
 from verify.testing import SUBJECTS, verify
 from verify.testing.report import failure_text
 
@@ -52,13 +52,11 @@ def test_the_factor_that_the_page_names_is_the_repair():
 
 def test_the_marker_makes_a_test_of_every_check(wrong_step, tmp_path):
     (tmp_path / "test_it.py").write_text(block("import pytest"))
-    command = [sys.executable, "-B", "-m", "pytest", "--collect-only", "-q", "test_it.py"]
+    command = ["-m", "pytest", "--collect-only", "-q", "test_it.py"]
     if not any(p.name == "cfl_verify" for p in importlib.metadata.entry_points(group="pytest11")):
         command += ["-p", "verify.pytest_plugin"]
-    done = subprocess.run(
-        command, env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"},
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    path = f"{ROOT}{os.pathsep}{tmp_path}"
+    done = forking.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}, check=True)
     for check in SUBJECTS["ifca.step"].checks:
         assert f"test_step[{check.name}]" in done.stdout
 
