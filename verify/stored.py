@@ -112,7 +112,8 @@ def read_planned(store: RunStore) -> list[str] | None:
 
 
 def read_scores(store: RunStore, kind: str) -> dict[str, dict[str, Any]]:
-    """The scores of changed statements by claim: ``kind`` is ``power`` or ``meaning``.
+    """The scores of changed statements by claim.  ``kind`` is that of `_Score`'s documents: power,
+    meaning or conditions.
 
     Raises
     ------

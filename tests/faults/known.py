@@ -272,14 +272,14 @@ KNOWN: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "verify/mutation/score.py",
-        'except REFUSALS as error:\n            return self._judged(mutant, "not tried", '
-        "why=_line(error))\n        if evidence.verdict is Verdict.REFUTED:\n"
-        '            return self._judged(mutant, "refuted", evidence)\n',
+        'except REFUSALS as error:\n            return describe(mutant, "not tried", '
+        "why=in_one_line(error))\n        if evidence.verdict is Verdict.REFUTED:\n"
+        '            return describe(mutant, "refuted", evidence)\n',
         "except REFUSALS as error:\n"
         "            lost = isinstance(error, (OverflowError, MemoryError))\n"
-        '            return self._judged(mutant, "refuted" if lost else "not tried")\n'
+        '            return describe(mutant, "refuted" if lost else "not tried")\n'
         "        if evidence.verdict is Verdict.REFUTED:\n"
-        '            return self._judged(mutant, "refuted", evidence)\n',
+        '            return describe(mutant, "refuted", evidence)\n',
     ),
     (
         "trials/laws/noise.py",

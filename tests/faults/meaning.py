@@ -488,7 +488,7 @@ MEANINGS: tuple[Meaning, ...] = (
         missed=True,
     ),
     Meaning(
-        "verify/mutation/score.py",
+        "verify/mutation/conditions.py",
         "\n        if evidence.verdict is not Verdict.SUPPORTED "
         "or evidence.resolution is not None:",
         "\n        if evidence.verdict is not Verdict.SUPPORTED:",
@@ -497,7 +497,7 @@ MEANINGS: tuple[Meaning, ...] = (
         missed=True,
     ),
     Meaning(
-        "verify/mutation/score.py",
+        "verify/mutation/examination.py",
         "spent += new",
         "spent = new",
         "a mutant spends as many trials as its largest cell asks for, round after round",

@@ -33,6 +33,7 @@ from verify.decisions.comparisons import ContrastTest, TrendTest, jonckheere
 from verify.decisions.domain import Box, Choice, Interval, IntRange, LogInterval
 from verify.decisions.means import Knowledge, LowerTest, MeanTest
 from verify.decisions.reproductions import ReproductionTest
+from verify.mutation import examination as examined
 from verify.mutation import mutants, opened, page, score
 from verify.papers import catalogue
 from verify.plan import plan
@@ -327,12 +328,12 @@ def scored(name: str) -> Any:
         patch.object(search, "_hypothesis", lambda *_: None),
     ):
         claim = catalogue()[name]
-        examination = score.Examination(
+        examination = examined.Examination(
             claim=claim, profile=profile, store=store, executor=executor,
-            standing=score.Standing(verdict="", mark="", level=0.01),
+            standing=examined.Standing(verdict="", mark="", level=0.01),
         )  # fmt: skip
-        standing = score.Standing.of(examination.decide(claim.statement))
-        found = replace(examination, standing=standing).score(steps=1)
+        standing = examined.Standing.of(examination.decide(claim.statement))
+        found = score.score_mutants(replace(examination, standing=standing), steps=1)
         judged = {j.mutant: [j.outcome, j.verdict, j.why] for j in found.judged}
         return [standing, judged, found.boundaries, found.share, found.refuted(), found.needed()]
 

@@ -11,8 +11,8 @@ from trials.run.engine import ensure
 from trials.run.executors import make_executor
 from trials.run.store import RunStore
 from verify.evidence import Verdict
+from verify.mutation.examination import Examination, Standing
 from verify.mutation.meaning import change_meaning
-from verify.mutation.score import Examination, Standing
 from verify.papers import catalogue
 from verify.procedures.base import PROFILES
 from verify.procedures.placebos import decide, demands

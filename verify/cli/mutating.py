@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,15 @@ from trials.run.store import RunStore
 from verify import session
 from verify.cli import exits
 from verify.cli.screen import definition, print_json, say, table
-from verify.mutation.score import Examination, Score, Standing, total
+from verify.mutation.examination import Examination, Standing
+from verify.mutation.outcomes import Judged
+from verify.mutation.score import (
+    Score,
+    score_mutants,
+    tell_apart,
+    tell_conditions_apart,
+    total,
+)
 from verify.papers import ClaimsFile, catalogue, from_files, recorded_files
 from verify.plan import Planned, plan
 from verify.procedures.base import PROFILES
@@ -59,23 +69,18 @@ def mutate_run(
             )
         standings = [_standing(decided[str(p.selection)]["evidence"]) for p in chosen]
         if meaning:
-            found = _meanings(store, chosen, standings, config.profile)
-        elif sample is None:
+            return _tell_apart(directory, store, chosen, config.profile, as_json=as_json)
+        if sample is None:
             found = _whole(store, chosen, standings, config.profile)
         else:
             found = _sample(store, chosen, standings, config.profile, sample, jobs, papers.files)
         scores = []
         for planned, score in zip(chosen, found, strict=True):
             scores.append(score)
-            if meaning:
-                _keep_meaning(directory, config.profile, str(planned.selection), score)
-            else:
-                is_sample = sample is not None
-                _keep(directory, config.profile, str(planned.selection), score, is_sample=is_sample)
+            is_sample = sample is not None
+            _keep(directory, config.profile, str(planned.selection), score, is_sample=is_sample)
             if not as_json:
                 _print(score)
-    if meaning and not as_json:
-        _print_by_procedure(scores)
     return _close(scores, as_json)
 
 
@@ -95,7 +100,7 @@ def _whole(
     """Every mutant, with boundaries, on a copy of the trials to which mutants may add."""
     with _scratch(store) as (copy, executor):
         for planned, standing in zip(chosen, standings, strict=True):
-            yield _examination(planned, profile, standing, copy, executor).score()
+            yield score_mutants(_examination(planned, profile, standing, copy, executor))
 
 
 @contextmanager
@@ -108,14 +113,58 @@ def _scratch(store: RunStore) -> Iterator[tuple[RunStore, Executor]]:
             yield scratch, executor
 
 
-def _meanings(
-    store: RunStore, chosen: Sequence[Planned], standings: Sequence[Standing], profile: str
-) -> Iterator[Score]:
-    """Every change of meaning, on a copy of the trials to which changes may add."""
+#: Document -> what decides it.
+_MEANINGS = {"meaning": tell_apart, "conditions": tell_conditions_apart}
+
+
+def _tell_apart(
+    directory: Path, store: RunStore, chosen: Sequence[Planned], profile: str, *, as_json: bool
+) -> int:
+    """Decide and store every change of meaning, of formulas and of conditions.
+
+    Each claim is stored at once.  What is stored for a claim as the run decided it is not decided
+    again, so that an interrupted call goes on where it was.
+    """
+    decided = claim_documents(store)
+    scores = []
     with _scratch(store) as (copy, executor):
-        for planned, standing in zip(chosen, standings, strict=True):
+        for planned in chosen:
+            name = str(planned.selection)
+            standing = _standing(decided[name]["evidence"])
             examination = _examination(planned, profile, standing, copy, executor)
-            yield replace(examination, new_seconds=MEANING_SECONDS).tell_apart()
+            examination = replace(examination, new_seconds=MEANING_SECONDS)
+            of = _digest(decided[name])
+            for kind, decide in _MEANINGS.items():
+                known = read_score(store, kind, name)
+                if known is not None and known.get("of") == of:
+                    score = _restore(known)
+                else:
+                    score = decide(examination)
+                    _keep_meaning(directory, kind, name, {"profile": profile, "of": of}, score)
+                scores.append(score)
+                if not as_json and score.judged:
+                    say(kind)
+                if not as_json and (score.judged or kind == "meaning"):
+                    _print(score)
+    if not as_json:
+        _print_by_procedure(scores)
+    return _close(scores, as_json)
+
+
+def _digest(document: Mapping[str, Any]) -> str:
+    """What a claim's verdict rests on, in 16 letters: all of its document but the time it took."""
+    rest = {name: value for name, value in document.items() if name != "seconds"}
+    text = json.dumps(rest, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _restore(document: Mapping[str, Any]) -> Score:
+    """The score in a stored document."""
+    judged = tuple(
+        Judged(**{f.name: j[f.name] for f in fields(Judged)}) for j in document["judged"]
+    )
+    names = ("claim", "procedure", "original", "n_mutants")
+    return Score(**{name: document[name] for name in names}, judged=judged)
 
 
 def _print_by_procedure(scores: Sequence[Score]) -> None:
@@ -166,7 +215,7 @@ def sample_request(request: SampleRequest) -> Score:
     (planned,) = plan(papers, [request.selection], PROFILES[request.profile]).claims
     with RunStore.open(Path(request.run), readonly=True) as store:
         examination = _examination(planned, request.profile, request.standing, store)
-        return examination.score(request.sample, steps=0)
+        return score_mutants(examination, request.sample, steps=0)
 
 
 def _sample(
@@ -211,11 +260,13 @@ def _keep(directory: Path, profile: str, name: str, score: Score, *, is_sample: 
             store.put_document("power", name, {"profile": profile, **score.as_dict()})
 
 
-def _keep_meaning(directory: Path, profile: str, name: str, score: Score) -> None:
-    """Store the outcomes of a claim's changes of meaning, for `verify.mutation.page`."""
+def _keep_meaning(
+    directory: Path, kind: str, name: str, head: Mapping[str, Any], score: Score
+) -> None:
+    """Store the outcomes of a claim's changes of meaning, for `verify.mutation.meaning_page`."""
     store, _ = session.open_run(directory)
     with store:
-        store.put_document("meaning", name, {"profile": profile, **score.as_dict()})
+        store.put_document(kind, name, {**head, **score.as_dict()})
 
 
 def _close(scores: Sequence[Score], as_json: bool) -> int:

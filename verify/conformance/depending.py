@@ -21,9 +21,9 @@ from verify.claims.common import CannotTry
 from verify.conformance.case import QUICK, Case, Check
 from verify.decisions.search import NoPoint
 from verify.evidence import Verdict
+from verify.mutation.examination import REFUSALS, Examination, Standing
 from verify.mutation.fingerprint import fingerprint
 from verify.mutation.mutants import mutants, variables
-from verify.mutation.score import REFUSALS, Examination, Standing
 from verify.procedures.base import Profile
 from verify.procedures.vacuity import Vacuity
 from verify.proofs.certificate import proof

@@ -7,16 +7,16 @@ The outcomes are those that ``cfl-verify mutate RUN --meaning`` stored in the ru
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from trials.run.directory import find_run
 from verify import session
-from verify.mutation.mutants import CONDITIONS
+from verify.mutation.outcomes import CAUGHT, FALSE
 from verify.mutation.page import plain, share
-from verify.mutation.score import CAUGHT, FALSE
 from verify.papers import Catalogue, catalogue
 from verify.stored import read_scores
 
@@ -29,97 +29,149 @@ _HEAD = """\
 `cfl-verify mutate RUN --meaning` puts another symbol of the same range into each supported
 statement, drops a symbol or a factor, or takes the largest term for a sum. The claim's own
 procedure decides the changed statement. *Caught* are those that lost their support. A change that
-keeps it is tried in the cell in reach in which it asks for most: *missed* are those that are
-refuted there, *true here* those that hold there, *open* those of which neither is shown. Changes
-that are nowhere below the stated bound ask for less. *Not tried* are refused by the procedure.
+keeps it is tried by other oracles (`docs/mutation.md`): *missed* are those that one of them
+refutes, *true here* those that hold there, *open* those of which neither is shown. Changes that are
+nowhere below the stated bound ask for less. *Not tried* are refused by the procedure.
 
-`python -m verify.mutation.meaning_page RUN ...` writes this page. This one has {claims} claims.
+`python -m verify.mutation.meaning_page RUN` writes this page from one run. It has {claims} claims
+with {false:,} false changes, of which {caught:,} are caught ({share}).
 """
 _COLUMNS = ("true here", "open", "asks less", "not tried")
 _CONDITIONS = """\
-
 ## Conditions
 
-A condition with another symbol is tried where only the changed statement speaks. It is false where
-the bound fails there. *Caught* are refuted in cells near the condition's edge, which the claim's
-procedure makes. *Missed* are refuted only in one of 12 places far outside, of up to 1,500 drawn.
-*Not tried* have no such cell: most of them ask for more than the printed condition.
-
-| paper | procedure | false | caught | share | true without | open | not tried |
-| --- | --- | --- | --- | --- | --- | --- | --- |
+A condition is dropped, or has another symbol. It is tried where only the changed statement speaks,
+and it is false where the bound fails there. *Caught* are refuted in cells near the condition's edge
+or in 12 far outside. *Missed* are refuted only in 12 control places, which have no part in the
+choice of the others, or by a search with four times the budget. *True without* hold in all of them.
+*Not tried* have no such cell: most of them ask for more than the printed condition. The conditions
+of {tried} claims are tried in some cell, those of {none} claims in none.
 """
+#: Reasons that differ in their numbers alone, each with one sentence for all.
+_CAUSES = (
+    (
+        "equal at every place",
+        "The changed term has no weight: both bounds are one number wherever "
+        "the conditions let the claim be tried",
+    ),
+    (
+        "supported as well",
+        "The verdict is about all cells or points together, so that no further cell can be asked",
+    ),
+    (
+        "asks for",
+        "The cell in which the change asks for most wants more trials than a scan may draw",
+    ),
+    (
+        "SUPPORTED TO",
+        "It holds in the cell in which it asks for most, but for failures that are "
+        "rarer than its trials show",
+    ),
+    ("INCONCLUSIVE", "The trials of the cell in which it asks for most do not decide"),
+    ("VACUOUS", "The changed statement says nothing in the cell in which it asks for most"),
+    (
+        "not refuted there",
+        "It is below the sharper statement somewhere, and no trial refutes it there",
+    ),
+    (
+        "statement itself fails|trials fail",
+        "The cell in which it asks for most breaks the statement or its trials",
+    ),
+    ("supported with", "The claim supports its constant with the value zero"),
+    ("nowhere below", "It is nowhere below a sharper statement that has a proof or a claim"),
+    ("limits in every cell", "The limits lie below it in every cell of the claim"),
+    ("holds with", "The limits lie below it in the cell in which it asks for most"),
+)
 
 
-def meaning_page(found: Mapping[str, Document], known: Catalogue) -> str:
-    """The page for the outcomes of some claims.
+def meaning_page(
+    found: Mapping[str, Document], conditions: Mapping[str, Document], known: Catalogue
+) -> str:
+    """The page for the outcomes of some claims: of their formulas, and of their conditions.
 
     Examples
     --------
     >>> judged = [{"mutant": "term a: k for d", "outcome": "refuted", "why": ""}]
-    >>> text = meaning_page({"ifca.eq3": {"procedure": "Search", "judged": judged}}, catalogue())
-    >>> text.splitlines()[-1]
+    >>> found = {"ifca.eq3": {"procedure": "Search", "judged": judged}}
+    >>> meaning_page(found, {}, catalogue()).splitlines()[-1]
     '* `ifca.eq3`: term a: k for d.'
     """
-    named = {paper.id: paper.title for paper in known.papers}
-    keys = sorted((known[claim].statement.paper, doc["procedure"]) for claim, doc in found.items())
-    conditions = _conditions(found, known)
-    found = {claim: _without(doc) for claim, doc in found.items()}
-    rows = []
-    for paper, procedure in dict.fromkeys(keys):
-        documents = [
-            doc
-            for claim, doc in found.items()
-            if (known[claim].statement.paper, doc["procedure"]) == (paper, procedure)
-        ]
-        n = Counter(j["outcome"] for doc in documents for j in doc["judged"])
-        caught, false = (sum(n[o] for o in out) for out in (CAUGHT, FALSE))
-        counts = (len(documents), false, caught, share(caught, false), *(n[c] for c in _COLUMNS))
-        rows.append(f"| {named[paper]} | {procedure} | " + " | ".join(map(str, counts)) + " |")
-    head = ("paper", "procedure", "claims", "false", "caught", "share", *_COLUMNS)
+    false, caught = (_count(found, outcomes) for outcomes in (FALSE, CAUGHT))
+    part = share(caught, false)
     return "\n".join(
         [
-            _HEAD.format(claims=len(found)),
-            "| " + " | ".join(head) + " |",
-            "|" + " --- |" * len(head),
-            *rows,
+            _HEAD.format(claims=len(found), false=false, caught=caught, share=part),
+            *_table(found, known),
             "",
-            *conditions,
+            *_conditions(conditions, known),
             "## Claims that tell less than 70 % apart\n",
             *_weak(found),
-            *_reasons("Missed", ("survived", "unseen"), found),
-            *_reasons("Open", ("open",), found),
-            *_reasons("True here", ("true here",), found),
+            "\n## Missed\n",
+            *(_each("survived", found) + _each("unseen", found) or ["There are none."]),
+            *_by_cause("Open", "open", found),
+            *_by_cause("True here", "true here", found),
             "\n## Caught\n",
-            *(
-                f"* `{claim}`: {'; '.join(map(plain, names))}."
-                for claim, doc in found.items()
-                if (names := [j["mutant"] for j in doc["judged"] if j["outcome"] in CAUGHT])
-            ),
+            *_names(found, CAUGHT),
             "",
         ]
     )
 
 
-def _without(doc: Document) -> Document:
-    """The outcomes of a claim without those of its conditions."""
-    return {**doc, "judged": [j for j in doc["judged"] if j.get("kind") not in CONDITIONS]}
+def _count(found: Mapping[str, Document], outcomes: Collection[str]) -> int:
+    return sum(j["outcome"] in outcomes for doc in found.values() for j in doc["judged"])
 
 
-def _conditions(found: Mapping[str, Document], known: Catalogue) -> list[str]:
-    """The table of changed conditions, nothing where there are none."""
-    counts: dict[tuple[str, str], Counter[str]] = {}
-    for claim, doc in found.items():
-        changed = [j["outcome"] for j in doc["judged"] if j.get("kind") in CONDITIONS]
-        if changed:
-            key = known[claim].statement.paper, str(doc["procedure"])
-            counts.setdefault(key, Counter()).update(changed)
+def _table(found: Mapping[str, Document], known: Catalogue) -> Iterator[str]:
+    """Counts by paper and procedure."""
     titles = {paper.id: paper.title for paper in known.papers}
-    rows = []
-    for (paper, procedure), n in sorted(counts.items()):
-        caught, false = (sum(n[o] for o in out) for out in (CAUGHT, FALSE))
-        shown = (false, caught, share(caught, false), n["true here"], n["open"], n["not tried"])
-        rows.append(f"| {titles[paper]} | {procedure} | " + " | ".join(map(str, shown)) + " |")
-    return [_CONDITIONS + "\n".join(rows), ""] if rows else []
+    head = ("paper", "procedure", "claims", "false", "caught", "share", *_COLUMNS)
+    yield "| " + " | ".join(head) + " |"
+    yield "|" + " --- |" * len(head)
+    of = {claim: (known[claim].statement.paper, doc["procedure"]) for claim, doc in found.items()}
+    for paper, procedure in sorted(set(of.values())):
+        documents = {c: doc for c, doc in found.items() if of[c] == (paper, procedure)}
+        false, caught = (_count(documents, outcomes) for outcomes in (FALSE, CAUGHT))
+        rest = (_count(documents, [column]) for column in _COLUMNS)
+        counts = (len(documents), false, caught, share(caught, false), *rest)
+        yield f"| {titles[paper]} | {procedure} | " + " | ".join(map(str, counts)) + " |"
+
+
+def _conditions(found: Mapping[str, Document], known: Catalogue) -> Iterator[str]:
+    """The table of changed conditions and the needless ones, nothing where there are none."""
+    if not found:
+        return
+    tried = {c for c, doc in found.items() if any(_tried(j) for j in doc["judged"])}
+    yield _CONDITIONS.format(tried=len(tried), none=len(found) - len(tried))
+    rows = list(_table(found, known))
+    yield from (row.replace("true here", "true without") for row in rows)
+    for outcomes, words in (
+        (CAUGHT, "Dropped conditions that are needed (caught)"),
+        (["true here"], "Dropped conditions that are not needed where they are tried"),
+    ):
+        yield f"\n{words}:\n"
+        yield from _names(found, outcomes, dropped=True) or ["There are none."]
+    yield "\nMissed:\n"
+    yield from _each("survived", found) or ["There are none."]
+    yield ""
+
+
+def _tried(judged: Mapping[str, Any]) -> bool:
+    return judged["outcome"] not in ("not tried", "asks less")
+
+
+def _names(
+    found: Mapping[str, Document], outcomes: Collection[str], *, dropped: bool = False
+) -> list[str]:
+    """The changes with some outcomes, one line a claim: all, or the whole conditions alone."""
+    lines = []
+    for claim, doc in found.items():
+        names = [j["mutant"] for j in doc["judged"] if j["outcome"] in outcomes]
+        if dropped:
+            whole = re.compile(r"condition ([^:]*): dropped")
+            names = [of[1] for name in names if (of := whole.fullmatch(name))]
+        if names:
+            lines.append(f"* `{claim}`: {'; '.join(map(plain, names))}.")
+    return lines
 
 
 def _weak(found: Mapping[str, Document]) -> list[str]:
@@ -133,25 +185,47 @@ def _weak(found: Mapping[str, Document]) -> list[str]:
     return lines or ["There are none."]
 
 
-def _reasons(title: str, outcomes: Sequence[str], found: Mapping[str, Document]) -> list[str]:
-    """A section with every change of some outcomes and the reason."""
-    lines = [
+def _each(outcome: str, found: Mapping[str, Document]) -> list[str]:
+    """Every change of one outcome with its reason."""
+    return [
         f"* `{claim}`, {plain(j['mutant'])}: {plain(j['why'])}."
         for claim, doc in found.items()
         for j in doc["judged"]
-        if j["outcome"] in outcomes
+        if j["outcome"] == outcome
     ]
-    return [f"\n## {title}\n", *(lines or ["There are none."])]
+
+
+def _by_cause(title: str, outcome: str, found: Mapping[str, Document]) -> Iterator[str]:
+    """A section with every change of one outcome, those of one cause together."""
+    yield f"\n## {title}\n"
+    causes: dict[str, dict[str, list[str]]] = {}
+    for claim, doc in found.items():
+        for j in doc["judged"]:
+            if j["outcome"] == outcome:
+                names = causes.setdefault(_cause(j["why"]), {}).setdefault(claim, [])
+                names.append(plain(j["mutant"]))
+    if not causes:
+        yield "There are none."
+    for cause, claims in sorted(causes.items()):
+        yield f"{cause} ({sum(map(len, claims.values()))}):\n"
+        yield from (f"* `{claim}`: {'; '.join(names)}." for claim, names in claims.items())
+        yield ""
+
+
+def _cause(why: str) -> str:
+    """One sentence for a reason, the reason itself where there is none."""
+    return next((words for pattern, words in _CAUSES if re.search(pattern, why)), plain(why))
 
 
 def main(runs: Sequence[str]) -> None:
     """Print the page of some runs."""
-    found: dict[str, Document] = {}
+    found: dict[str, dict[str, Document]] = {"meaning": {}, "conditions": {}}
     for run in runs:
         store, _ = session.open_run(find_run(run), readonly=True)
         with store:
-            found |= {n: d for n, d in read_scores(store, "meaning").items() if d["judged"]}
-    print(meaning_page(found, catalogue()), end="")
+            for kind, documents in found.items():
+                documents |= {n: d for n, d in read_scores(store, kind).items() if d["judged"]}
+    print(meaning_page(found["meaning"], found["conditions"], catalogue()), end="")
 
 
 if __name__ == "__main__":

@@ -152,6 +152,12 @@ def breaks_condition(procedure: Procedure, cell: Params) -> bool:
     return False
 
 
+def declares_cost(procedure: Procedure) -> bool:
+    """Whether the trials of a procedure have a known cost, so that more of them may be drawn."""
+    experiment = procedure.experiment()
+    return experiment is not None and experiment.cost is not None
+
+
 def cost_of(procedure: Procedure, cell: Params) -> float:
     """The declared CPU seconds of a trial, zero where the experiment declares none."""
     experiment = procedure.experiment()

@@ -1,15 +1,21 @@
 """Cells that one condition of a statement leaves out, to tell whether the condition is needed.
 
 A weaker condition is false where the bound fails in a cell that only the weaker one allows.  There
-are two kinds of such cells.  *Near* ones are made by `verify.mutation.opened` for the condition's
-edge: a refutation there is what the claim's own procedure finds.  *Far* ones are up to 1,500 places
-in which up to five parameters are moved by up to a factor 10^6.  They are another oracle.  All
-weaker forms of one condition share these cells, so that each is tried once.
+are three kinds of such cells:
+
+* *near*: made by `verify.mutation.opened` for the condition's edge;
+* *far*: of up to 1,500 places in which up to five parameters are moved by up to a factor 10^6,
+  every other one.  Those come first that break the condition most;
+* *control*: of the other half of these places, in the order in which they are drawn.
+
+A refutation in the first two is what the claim's own procedure finds.  The control has no part in
+their choice.  It tells how often they miss a condition that is needed.  All weaker forms of one
+condition share these cells, so that each is tried once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +27,7 @@ from verify.mutation.harder import Places
 from verify.procedures.base import Trials
 from verify.procedures.interface import Procedure
 
-#: Far places in which one weaker condition is tried, at most.
+#: Far places in which one weaker condition is tried, and as many of the control, at most.
 N_TRIED = 12
 
 #: ``cell -> `` the verdict on the bound there, None where nothing can be said.
@@ -68,8 +74,12 @@ class Outside:
 
     def far(self, before: Assumption, after: Assumption) -> list[Params]:
         """Places that only the weaker form allows, those first that break the condition most."""
-        found = (self._cells[i] for i in self._between(before, after))
-        return [cell for cell, _ in zip(found, range(N_TRIED), strict=False)]
+        even = [i for i in self._without(before) if i % 2 == 0]
+        return self._first(sorted(even, key=lambda i: _margin(before, self._values[i])), after)
+
+    def control(self, before: Assumption, after: Assumption) -> list[Params]:
+        """Other places that only the weaker form allows, in the order in which they are drawn."""
+        return self._first([i for i in self._without(before) if i % 2 == 1], after)
 
     def try_cells(self, cells: Sequence[Params], decide: Decide) -> dict[Verdict | None, Params]:
         """The verdicts on the bound in some cells, each with the first cell that has it."""
@@ -83,15 +93,18 @@ class Outside:
                 break
         return found
 
-    def _between(self, before: Assumption, after: Assumption) -> Iterator[int]:
+    def _without(self, before: Assumption) -> list[int]:
+        """The places where one condition fails and all others hold."""
         column = self._statement.assumptions.index(before)
         alone = self._holds.copy()
         alone[:, column] = ~alone[:, column]
-        found = [int(i) for i in np.flatnonzero(alone.all(axis=1))]
+        return [int(i) for i in np.flatnonzero(alone.all(axis=1))]
+
+    def _first(self, places: Sequence[int], after: Assumption) -> list[Params]:
+        """The first of some places that a weaker form allows."""
         with np.errstate(all="ignore"):
-            for i in sorted(found, key=lambda i: _margin(before, self._values[i])):
-                if _holds(after, self._values[i]):
-                    yield i
+            found = (self._cells[i] for i in places if _holds(after, self._values[i]))
+            return [cell for cell, _ in zip(found, range(N_TRIED), strict=False)]
 
 
 def _holds(assumption: Assumption, values: Mapping[str, Any]) -> bool:

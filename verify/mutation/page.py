@@ -15,7 +15,7 @@ from typing import Any
 from trials.run.directory import find_run
 from verify import session
 from verify.mutation.mutants import CONDITIONS
-from verify.mutation.score import CAUGHT, FALSE
+from verify.mutation.outcomes import CAUGHT, FALSE
 from verify.papers import Catalogue, catalogue
 from verify.stored import read_scores
 

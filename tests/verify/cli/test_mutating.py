@@ -10,7 +10,8 @@ from click.testing import CliRunner
 from trials.run.store import RunStore
 from verify.cli.app import application
 from verify.cli.mutating import _print_by_procedure
-from verify.mutation.score import Judged, Score
+from verify.mutation.outcomes import Judged
+from verify.mutation.score import Score
 
 pytestmark = pytest.mark.usefixtures("forked_workers")
 CLAIM = "ifca.cor1-burn-in"

@@ -17,8 +17,9 @@ from trials.run.store import RunStore
 from verify.claim import Claim
 from verify.decisions.means import Knowledge
 from verify.evidence import Verdict
+from verify.mutation.examination import Examination, Standing
 from verify.mutation.harder import Places, follows_from, hardest, log_quotient
-from verify.mutation.score import Examination, Standing
+from verify.mutation.score import tell_apart, tell_conditions_apart
 from verify.procedures.base import Profile, Sampling
 from verify.procedures.mean_bound import MeanBound
 
@@ -129,8 +130,9 @@ def outcomes(claim, store):
         found = examination.decide(claim.statement)
         assert found.verdict is Verdict.SUPPORTED
         standing = replace(Standing.of(found), level=0.01)
-        score = replace(examination, standing=standing).tell_apart()
-    return {j.mutant: j.outcome for j in score.judged}
+        examination = replace(examination, standing=standing)
+        found = (tell_apart(examination), tell_conditions_apart(examination))
+    return {j.mutant: j.outcome for score in found for j in score.judged}
 
 
 def test_a_changed_condition_is_tried_where_only_it_allows_a_cell(store) -> None:

@@ -12,7 +12,7 @@ CATALOGUE = catalogue()
 def document(procedure, **outcomes):
     judged = [
         {
-            "kind": "assumption" if name.startswith("condition") else "meaning",
+            "kind": "meaning",
             "mutant": name.replace("_", " "),
             "outcome": outcome,
             "why": f"{outcome} of x_1",
@@ -35,42 +35,62 @@ FOUND = {
 
 
 def test_counts_stand_by_paper_and_procedure():
-    text = meaning_page(FOUND, CATALOGUE)
+    text = meaning_page(FOUND, {}, CATALOGUE)
     title = CATALOGUE.paper("ifca.eq3").title
     assert f"| {title} | Probability | 2 | 3 | 2 | 66.7 % | 1 | 1 | 0 | 0 |" in text
     title = CATALOGUE.paper("sxy.lemma4").title
     assert f"| {title} | Search | 1 | 0 | 0 | - | 0 | 0 | 1 | 1 |" in text
 
 
-def test_changed_conditions_have_a_score_of_their_own():
-    with_conditions = document(
-        "Probability",
-        k_for_d="refuted",
-        condition_dropped="refuted",
-        condition_k_for_d="open",
-        condition_m_for_d="survived",
-    )
-    text = meaning_page({"ifca.eq3": with_conditions}, CATALOGUE)
+WEAKER = {
+    "procedure": "Probability",
+    "judged": [
+        {"kind": "assumption", "mutant": f"condition {name}", "outcome": outcome, "why": why}
+        for name, outcome, why in (
+            ("many samples: dropped", "refuted", ""),
+            ("many samples: k for d", "refuted", ""),
+            ("small step: dropped", "true here", "x"),
+            ("small step: k for d", "survived", "at d=1"),
+        )
+    ],
+}
+
+
+def test_changed_conditions_have_a_table_and_the_needless_ones_a_line():
+    asks_more = document("Search", a="not tried")
+    text = meaning_page(FOUND, {"ifca.eq3": WEAKER, "ifca.eq4": asks_more}, CATALOGUE)
     title = CATALOGUE.paper("ifca.eq3").title
-    assert f"| {title} | Probability | 1 | 1 | 1 | 100.0 % | 0 | 0 | 0 | 0 |" in text
-    assert f"| {title} | Probability | 2 | 1 | 50.0 % | 0 | 1 | 0 |" in text
-    assert "## Conditions" not in meaning_page(FOUND, CATALOGUE)
+    assert f"| {title} | Probability | 1 | 3 | 2 | 66.7 % | 1 | 0 | 0 | 0 |" in text
+    assert "those of 1 claims in none" in text.replace("\n", " ")
+    assert "needed (caught):\n\n* `ifca.eq3`: many samples.\n" in text
+    assert "where they are tried:\n\n* `ifca.eq3`: small step.\n" in text
+    assert "Missed:\n\n* `ifca.eq3`, condition small step: k for d: at d=1.\n" in text
+    assert "## Conditions" not in meaning_page(FOUND, {}, CATALOGUE)
 
 
 def test_a_claim_that_tells_few_changes_apart_is_named_and_open_ones_count():
-    lines = meaning_page(FOUND, CATALOGUE).splitlines()
+    lines = meaning_page(FOUND, {}, CATALOGUE).splitlines()
     assert [line for line in lines if "false or open" in line] == [
         "* `ifca.eq3`: 1 of 3 that are false or open."
     ]
 
 
 def test_every_list_has_its_reasons_and_the_caught_ones_stand_too():
-    text = meaning_page(FOUND, CATALOGUE)
+    text = meaning_page(FOUND, {}, CATALOGUE)
     assert "## Missed\n\n* `ifca.eq3`, d dropped: survived of x\\_1." in text
-    assert "## Open\n\n* `ifca.eq3`, m for n: open of x\\_1." in text
-    assert "## True here\n\n* `ifca.eq4`, d dropped: true here of x\\_1." in text
+    assert "## Open\n\nopen of x\\_1 (1):\n\n* `ifca.eq3`: m for n.\n" in text
+    assert "## True here\n\ntrue here of x\\_1 (1):\n\n* `ifca.eq4`: d dropped.\n" in text
     assert text.endswith("## Caught\n\n* `ifca.eq3`: k for d.\n* `ifca.eq4`: k for d.\n")
-    assert "## Missed\n\nThere are none." in meaning_page({}, CATALOGUE)
+    assert "## Missed\n\nThere are none." in meaning_page({}, {}, CATALOGUE)
+
+
+def test_reasons_that_differ_in_numbers_alone_are_one_cause():
+    judged = [
+        {"mutant": name, "outcome": "open", "why": f"INCONCLUSIVE with 0.{i} of the stated bound"}
+        for i, name in enumerate(("k for d", "m for n"))
+    ]
+    text = meaning_page({"ifca.eq3": {"procedure": "Rate", "judged": judged}}, {}, CATALOGUE)
+    assert "do not decide (2):\n\n* `ifca.eq3`: k for d; m for n.\n" in text
 
 
 def test_the_page_has_the_claims_of_all_runs(tmp_path, capsys):
@@ -80,5 +100,8 @@ def test_the_page_has_the_claims_of_all_runs(tmp_path, capsys):
         path = tmp_path / name / "store.sqlite"
         with RunStore.create(path, root_seed=0, config=config) as store:
             store.put_document("meaning", name, found)
+            store.put_document("conditions", name, {**found, **WEAKER})
     main([str(tmp_path / name) for name in FOUND])
-    assert capsys.readouterr().out == meaning_page(FOUND, CATALOGUE)
+    assert capsys.readouterr().out == meaning_page(
+        FOUND, {name: {**found, **WEAKER} for name, found in FOUND.items()}, CATALOGUE
+    )

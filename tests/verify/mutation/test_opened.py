@@ -14,9 +14,10 @@ from trials.run.executors import make_executor
 from trials.run.store import RunStore
 from verify.claims.searching import search
 from verify.decisions.domain import Choice, Interval, IntRange, LogInterval
+from verify.mutation.examination import Examination, Standing
 from verify.mutation.mutants import mutants
 from verify.mutation.opened import _move, _wider, open_condition
-from verify.mutation.score import Examination, Standing
+from verify.mutation.score import score_mutants
 from verify.papers import catalogue
 from verify.procedures.base import PROFILES
 
@@ -61,7 +62,7 @@ def judged(tmp_path):
             examination = Examination(
                 claim=claim, profile=QUICK, standing=standing, store=store, executor=executor
             )
-            score = examination.score(steps=0)
+            score = score_mutants(examination, steps=0)
             return score, {
                 j.mutant.removeprefix("condition "): j
                 for j in score.judged

@@ -15,8 +15,9 @@ from trials.run.store import RunStore
 from verify.claim import Claim
 from verify.decisions.means import Knowledge
 from verify.evidence import Verdict
+from verify.mutation.examination import Examination, Standing
 from verify.mutation.outside import Outside
-from verify.mutation.score import Examination, Standing
+from verify.mutation.score import tell_conditions_apart
 
 d, k = sp.symbols("d k")
 WIDE = Assumption(name="wide", left=k, right=d)
@@ -74,10 +75,10 @@ def judged(claim, store):
             executor=executor,
         )
         examination.decide(claim.statement)
-        return {j.mutant: j for j in examination.tell_apart().judged}
+        return {j.mutant: j for j in tell_conditions_apart(examination).judged}
 
 
-def test_a_form_that_no_near_cell_refutes_may_be_refuted_far_outside(store):
+def test_a_form_that_no_near_cell_refutes_may_be_refuted_far_outside(store, monkeypatch):
     """The value is about d/2.  Near cells reach d = 64 k: the bound k fails there, not 40 k."""
 
     def narrow(stated, profile):
@@ -90,8 +91,22 @@ def test_a_form_that_no_near_cell_refutes_may_be_refuted_far_outside(store):
     assert found["condition wide: d dropped"].outcome == "refuted"
     loose = Claim(statement=bound(40 * k, assumptions=(WIDE,)), builder=narrow)
     found = judged(loose, store)
+    assert found["condition wide: d dropped"].outcome == "refuted"
+    assert found["condition wide: d dropped"].why.startswith("far outside, at ")
+    monkeypatch.setattr(Outside, "far", lambda *_: [])  # the control finds what it has missed
+    found = judged(loose, store)
     assert found["condition wide: d dropped"].outcome == "survived"
     assert "refuted at" in found["condition wide: d dropped"].why
+
+
+def test_far_cells_and_control_have_no_place_in_common(store):
+    stated = bound(k, assumptions=(WIDE, STRONG))
+    outside = Outside(stated, inside(bound(k)), store)
+    weaker = replace(WIDE, right=-sp.oo)
+    far, control = outside.far(WIDE, weaker), outside.control(WIDE, weaker)
+    assert len(far) == len(control) == 12
+    assert not [cell for cell in far if cell in control]
+    assert min(c["k"] / c["d"] for c in far) < min(c["k"] / c["d"] for c in control)
 
 
 def test_a_change_that_leaves_its_own_condition_is_tried_in_the_cells_that_stay(store):

@@ -15,11 +15,12 @@ from trials.run.engine import Demand
 from trials.run.executors import make_executor
 from trials.run.store import RunStore
 from verify.evidence import Verdict
-from verify.mutation import score
+from verify.mutation import conditions
 from verify.mutation.boundary import boundaries
+from verify.mutation.examination import Examination, Standing
 from verify.mutation.fingerprint import fingerprint
 from verify.mutation.mutants import CONDITIONS, mutants, power_of, resize, with_term
-from verify.mutation.score import Examination, Standing, _Judge
+from verify.mutation.score import _Judge, score_mutants, tell_apart
 from verify.mutation.tried import follows, ranges
 from verify.papers import catalogue
 from verify.procedures.base import PROFILES, Profile
@@ -55,14 +56,14 @@ def outcomes(score):
 
 
 def test_an_identity_catches_every_mutant_of_every_symbol(examine):
-    score = examine("ifca.eq2").score(steps=0)
+    score = score_mutants(examine("ifca.eq2"), steps=0)
     assert score.n_mutants == len(score.judged) > 30
     assert set(outcomes(score).values()) == {"refuted"}
     assert score.share == 1.0
 
 
 def test_a_true_mutant_is_called_true_and_a_weaker_one_is_not_decided(examine):
-    score = examine("ifca.half-correct", replace(SMALL, searches=200)).score(steps=0)
+    score = score_mutants(examine("ifca.half-correct", replace(SMALL, searches=200)), steps=0)
     # C_n pays for m rivals, so a client errs far less often than half the time
     factors = {m: o for m, o in outcomes(score).items() if m.startswith("term")}
     assert factors == {
@@ -78,7 +79,7 @@ def test_a_claim_that_ignores_its_statement_sees_no_mutant(examine):
     examination = examine("ifca.eq4")
     claim = examination.claim
     deaf = replace(claim, builder=lambda _statement, profile: claim.build(profile))
-    score = replace(examination, claim=deaf).score(steps=0)
+    score = score_mutants(replace(examination, claim=deaf), steps=0)
     scored = [j for j in score.judged if j.kind not in ("failure", *CONDITIONS)]
     assert {j.outcome for j in scored} == {"unseen", "asks less"}
     assert any(j.kind == "quantifier" for j in scored)
@@ -86,7 +87,7 @@ def test_a_claim_that_ignores_its_statement_sees_no_mutant(examine):
 
 
 def test_a_power_that_no_cell_can_try_is_refused(examine):
-    found = outcomes(examine("ifca.near-optimal").score(steps=0))
+    found = outcomes(score_mutants(examine("ifca.near-optimal"), steps=0))
     assert {found[m] for m in found if "T^" in m} == {"not tried"}
     # the true exponent of p is -1/2, the statement's with p^(1/2) more
     assert found["term ratio: p^(1/2) more"] == "true here"
@@ -112,7 +113,7 @@ def test_a_rate_sees_the_symbols_that_it_states_and_no_others(examine):
     (term,) = claim.statement.terms
     whole = with_term(claim.statement, term.name, term.expr * sp.log(sp.Symbol("d")))
     narrow = replace(claim, statement=whole, builder=_in_k_alone(claim))
-    found = outcomes(replace(examination, claim=narrow).score(steps=0))
+    found = outcomes(score_mutants(replace(examination, claim=narrow), steps=0))
     assert found["term half steps: k^(1/4) more"] == "asks less"
     assert found["term half steps: d^(1/2) less"] == "unseen"
     assert found["term half steps: d^(1/2) more"] == "asks less"
@@ -131,18 +132,18 @@ def test_a_constant_too_small_to_show_is_told_from_one_that_nobody_reads(examine
 
 
 def test_a_refuted_claim_has_no_score(examine):
-    assert examine("ifca.cor1-rounds-as-printed").score().judged == ()
+    assert score_mutants(examine("ifca.cor1-rounds-as-printed")).judged == ()
 
 
 def test_a_mutant_that_loses_resolution_only_counts_as_unsupported(examine):
     """Lemma 2's probabilities are computed to their stated size; a square of them is sampled."""
-    found = outcomes(examine("ifca.lemma2-opnorm").score(steps=0))
+    found = outcomes(score_mutants(examine("ifca.lemma2-opnorm"), steps=0))
     assert found["failure probability: squared"] == "unsupported"
 
 
 def test_the_boundary_lies_between_the_nearest_caught_change_and_the_one_inside(examine):
     """Both exponents of (4) are one half, and cells go up to 1000 dimensions."""
-    score = examine("ifca.eq4").score(steps=3)
+    score = score_mutants(examine("ifca.eq4"), steps=3)
     near = {b.change.split(" at ")[0]: b for b in score.boundaries}
     for name in ("norm: exponent of $N$", "norm: exponent of $d$"):
         assert -0.25 <= near[name].caught < near[name].kept <= 0.0
@@ -179,7 +180,7 @@ def test_a_resized_mutant_is_the_same_change_of_another_size():
 
 def test_a_sample_depends_on_the_claim_only_and_ends_at_the_first_catch(examine):
     examination = examine("ifca.lemma1-sharp")
-    first, again = (examination.score(1, steps=0) for _ in range(2))
+    first, again = (score_mutants(examination, 1, steps=0) for _ in range(2))
     assert first == again
     assert sum(j.caught for j in first.judged) <= 1
     assert len(first.judged) <= 2
@@ -190,7 +191,9 @@ def test_without_an_executor_a_mutant_may_not_ask_for_trials(tmp_path):
     claim = CATALOGUE["ifca.eq4"]
     with RunStore.create(tmp_path / "store.sqlite", root_seed=1, config={}) as store:
         standing = Standing(verdict="SUPPORTED", mark="SUPPORTED", level=0.01)
-        found = Examination(claim=claim, profile=SMALL, standing=standing, store=store).score()
+        found = score_mutants(
+            Examination(claim=claim, profile=SMALL, standing=standing, store=store)
+        )
     assert {j.outcome for j in found.judged} == {"not tried", "asks less"}
     assert any("trials that the run does not hold" in j.why for j in found.judged)
 
@@ -297,7 +300,7 @@ def test_a_condition_is_needless_only_where_the_run_resolves_its_statement(
         verdict=Verdict.SUPPORTED,
         resolution=resolution,
     )
-    monkeypatch.setattr(score, "open_condition", lambda *_: None)
+    monkeypatch.setattr(conditions, "open_condition", lambda *_: None)
     monkeypatch.setattr(Examination, "evidence", lambda *_args, **_more: found)
     weaker = [m for m in mutants(CATALOGUE["ifca.lemma1"].statement) if m.kind in CONDITIONS]
     judge = _Judge(examination, examination.procedure(examination.claim.statement), {})
@@ -317,7 +320,7 @@ def test_the_range_of_a_symbol_leaves_out_values_that_are_not_finite():
 
 
 def test_a_law_tells_every_change_of_meaning_apart(examine):
-    score = examine("ifca.eq2").tell_apart()
+    score = tell_apart(examine("ifca.eq2"))
     assert score.n_mutants == len(score.judged) > 3
     assert score.share == 1.0
 
@@ -329,7 +332,7 @@ def test_a_bound_that_nothing_comes_near_tells_no_change_of_meaning_apart(examin
     (term,) = statement.terms
     generous = with_term(statement, term.name, 10**6 * term.expr)
     claim = replace(examination.claim, statement=generous)
-    loose = replace(examination, claim=claim, standing=replace(examination.standing)).tell_apart()
+    loose = tell_apart(replace(examination, claim=claim))
     kept = [j for j in loose.judged if not j.caught]
     assert {j.outcome for j in kept} <= {"true here", "open", "asks less"}
     assert sum(j.outcome == "true here" for j in kept) > 2
@@ -338,4 +341,4 @@ def test_a_bound_that_nothing_comes_near_tells_no_change_of_meaning_apart(examin
 def test_a_claim_that_is_not_supported_has_no_changes_to_tell_apart(examine):
     examination = examine("ifca.eq2")
     refuted = replace(examination.standing, verdict="REFUTED")
-    assert replace(examination, standing=refuted).tell_apart().judged == ()
+    assert tell_apart(replace(examination, standing=refuted)).judged == ()
