@@ -142,7 +142,7 @@ class Conditions:
                     free = self._examination.procedure(replace(statement, assumptions=()))
                     self._free = free.without_figures()
                     self._outside = Outside(statement, self._free, self._examination.store)
-            except REFUSALS:  # its cells lie where its assumptions say
+            except (*REFUSALS, LookupError):  # its cells lie where its assumptions say
                 self._outside = None
         return self._outside
 

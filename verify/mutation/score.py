@@ -447,9 +447,9 @@ class _Judge:
         return describe(mutant, outcome, evidence, why)
 
     def _condition(self, mutant: Mutant) -> Judged:
-        """The outcome of a weaker condition, remembered where it is true."""
+        """The outcome of a weaker condition, remembered where trials show that it is true."""
         judged = self._conditions.judge_size(mutant)
-        if judged.outcome == "true here" and mutant.family is not None:
+        if judged.outcome == "true here" and judged.verdict and mutant.family is not None:
             self._true[mutant.family] = (_distance(mutant), mutant.name)
         return judged
 
