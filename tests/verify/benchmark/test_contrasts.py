@@ -46,12 +46,15 @@ def test_the_median_limits_are_those_of_the_share_below():
     a, b = rng.lognormal(0.3, 1.0, 60), rng.lognormal(0.0, 1.0, 60)
     rule = Comparing(level=0.05, n_limits=2)
     found = rule.contrast("a", "b", a, b).estimate
+    beyond = set()
     for r in np.geomspace(0.2, 6.0, 60):
         low, high = confidence_sequence(int(np.sum(a <= r * b)), 60, 0.05 / 4)
+        beyond |= {"above"} if low > 0.5 else {"below"} if high < 0.5 else set()
         if low > 0.5:
             assert r >= found.upper
         elif high < 0.5:
             assert r < found.lower or math.isclose(r, found.lower)
+    assert beyond == {"above", "below"}
 
 
 def test_failures_count_as_infinitely_bad_and_two_of_them_as_equal():

@@ -210,7 +210,7 @@ def test_a_quotient_has_the_value_of_its_term_and_signs_are_true(world):
 
 @pytest.mark.parametrize("world", WORLDS)
 def test_a_ball_holds_the_value_and_a_box_the_values_of_its_points(world):
-    r = random.Random(f"balls {world}")
+    r, n_finite = random.Random(f"balls {world}"), 0
     for _ in range(120):
         term = term_of(r, 3)
         for point in points(world, r, 3):
@@ -225,9 +225,11 @@ def test_a_ball_holds_the_value_and_a_box_the_values_of_its_points(world):
                 wide[x] = low.union(high)
             ball = enclose(term, wide)
             if ball.is_finite():
+                n_finite += 1
                 text = mpmath.nstr(wanted, 30)
                 near = flint.arb(text) + flint.arb(0, abs(float(wanted)) * 1e-25 + 1e-280)
                 assert ball.overlaps(near), (term, point)
+    assert n_finite > 100
 
 
 @pytest.mark.parametrize("world", ["free", "positive"])
@@ -251,6 +253,7 @@ def test_a_slope_is_the_limit_of_differences(world):
             if abs(wanted) < 1e6:
                 assert abs(found - wanted) <= 1e-8 * (1 + abs(wanted)), (term, point)
                 n_tried += 1
+    assert n_tried >= 60
 
 
 def test_a_part_is_put_wherever_it_stands():

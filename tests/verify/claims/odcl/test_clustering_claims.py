@@ -140,10 +140,10 @@ def drawn(n, seed, **sizes):
 
 
 def test_from_its_separation_on_a_clustering_is_a_fixed_point_of_lloyd():
-    for data in drawn(40, 3):
-        needed = kmeans.fixed_point_separation(data)
-        if data.radius == 0.0 or needed == 0.0:
-            continue
+    needs = [(data, kmeans.fixed_point_separation(data)) for data in drawn(40, 3)]
+    needs = [(data, needed) for data, needed in needs if data.radius > 0.0 and needed > 0.0]
+    assert len(needs) > 10
+    for data, needed in needs:
         for factor, fixed in ((1.001, True), (0.999, False)):
             points = kmeans.at_separations(data, np.array([factor * needed]))
             shrunk = Clustered(points[0], data.labels)
@@ -152,12 +152,13 @@ def test_from_its_separation_on_a_clustering_is_a_fixed_point_of_lloyd():
 
 
 def test_a_shape_at_a_separation_has_it():
-    for data in drawn(20, 4):
-        if data.radius > 0:
-            points = kmeans.at_separations(data, np.array([3.0, 50.0]))
-            for one, separation in zip(points, (3.0, 50.0), strict=True):
-                shrunk = Clustered(one, data.labels)
-                assert shrunk.gap / shrunk.radius == pytest.approx(separation, rel=1e-8)
+    wide = [data for data in drawn(20, 4) if data.radius > 0]
+    assert len(wide) > 10
+    for data in wide:
+        points = kmeans.at_separations(data, np.array([3.0, 50.0]))
+        for one, separation in zip(points, (3.0, 50.0), strict=True):
+            shrunk = Clustered(one, data.labels)
+            assert shrunk.gap / shrunk.radius == pytest.approx(separation, rel=1e-8)
 
 
 def test_the_proximity_is_that_of_the_projections():
