@@ -49,10 +49,11 @@ HANSON_WRIGHT = statement(
     terms=(Term(name="tail", expr=2 * sp.exp(-c * DEVIATION**2)),),
     constants=(rate(c, "rate"),),
     reading=(
-        "Given X the norm is a Lipschitz function of Gaussian noise, with the constant "
-        "$\\sigma\\norm{X}_{op}$. Its mean lies at most that constant below $\\sigma\\norm{X}_F$. "
-        "So each side's tail is at most $e^{-\\tau^2/2}$ and $e^{-(\\tau-1)^2/2}$, and $c=1/8$ "
-        "serves. Tried on X of rank r with equal singular values, whose law is a chi distribution "
+        "Given X the squared norm is a weighted sum of squared normal variables, with the squared "
+        "singular values of $\\sigma X$ as weights. Chernoff's bound gives each side's tail at most "
+        "$e^{-\\tau^2/2}$, so $c=1/2$ serves for every X. No larger $c$ does: a single normal "
+        "variable ($r=1$) exceeds $1+\\tau$ with a probability of the order $e^{-\\tau^2/2-\\tau}$. "
+        "Tried on X of rank r with equal singular values, whose law is a chi distribution "
         "with r degrees of freedom, and $r=1$ among them."
     ),
 )

@@ -100,6 +100,18 @@ LEMMAS = {
         says="$P(S-ES\\ge t)\\le e^{-2t^2/n}$ for $n$ independent terms in $[0,1]$",
         source="Boucheron, Lugosi and Massart, Concentration Inequalities, theorem 2.8",
     ),
+    "pinelis": Lemma(
+        name="Pinelis' inequality",
+        says="$P(|\\bar X|\\ge t)\\le2e^{-nt^2/(2N^2)}$ for the mean of $n$ independent "
+        "vectors of mean zero and length at most $N$",
+        source="Pinelis, Ann. Probab. 22, 1994, theorem 3.5",
+    ),
+    "tropp": Lemma(
+        name="Tropp's matrix Hoeffding inequality",
+        says="$P(\\|\\bar X\\|\\ge t)\\le2de^{-nt^2/(8L^2)}$ for the mean of $n$ independent "
+        "symmetric $d\\times d$ matrices of mean zero and norm at most $L$",
+        source="Tropp, Found. Comput. Math. 12, 2012, theorem 1.3",
+    ),
     "bernoulli": Lemma(
         name="Bernoulli's inequality",
         says="$(1+x)^r\\ge1+rx$ for $x\\ge-1$ and $r\\ge1$",

@@ -35,8 +35,6 @@ KINDS = {
 #: Claim -> the kind, and what is special about it.
 REASONS: Mapping[str, tuple[str, str]] = {
     "ifca.identity-improves": ("law", "the worst place of both models changes with the noise"),
-    "ifca.lemma2-noise": ("law", "the tail of a product of a chi and a normal variable"),
-    "ifca.eq20": ("law", "it needs Gaussian concentration and the mean of a chi variable"),
     "ifca.alg2-option-equality": ("run", "two options of a step are compared"),
     "ifca.alg2-participation": ("run", "a mean over all subsets of clients"),
     "ifca.comm-saving-floats": ("run", "floats are counted along a run"),
@@ -52,7 +50,6 @@ REASONS: Mapping[str, tuple[str, str]] = {
     "odcl.lemma3": ("quantile", "the deviation of a fit"),
     "odcl.eq9": ("quantile", "the squared error of a fit"),
     "odcl.lemma6": ("quantile", "the error of a run of SGD"),
-    "odcl.p-tail": ("law", "its two tails are Pinelis' and Tropp's inequalities for any law"),
     "odcl.lemma13": ("matrix", "moments of a sum of random matrices"),
     "odcl.lemma4": ("matrix", "its proof is a chain of matrix moments"),
     "odcl.eq8": ("search", "its search with that of odcl.lemma7 did not end in 3 CPU minutes"),
@@ -73,8 +70,6 @@ REASONS: Mapping[str, tuple[str, str]] = {
     "sxy.floor-sqrt-kappa-attained": ("matrix", "the trace of an inverse of a matrix"),
     "sxy.eq14": ("zero", "the difference of two sums over clients"),
     "sxy.eq16": ("sum", "each wrong label is marked once or more"),
-    "sxy.lemma10": ("law", "the reading proves it by an exact Chernoff exponent; the worst place "
-                    "of both models for any two eigenvalues has no certificate"),
     "sxy.lemma9-count": ("run", "sign patterns of a family of polynomials are counted"),
     "sxy.lemma9-vc": ("formula", "the largest integer that meets one inequality"),
     "sxy.lemma9-below": ("run", "subsets that a construction picks are counted"),

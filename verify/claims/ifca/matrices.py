@@ -23,9 +23,12 @@ import math
 from collections.abc import Callable, Mapping
 
 import numpy as np
+import sympy as sp
 
 from bounds import gaussian
+from bounds.gaussian import N
 from bounds.ifca import matrices as bm
+from bounds.ifca.symbols import d
 from bounds.statement import Statement
 from trials.experiments.gaussian import OPNORM
 from trials.laws.matrix_tail import log_norm_tail
@@ -39,6 +42,7 @@ from verify.decisions.measures import LOG_PROBABILITY, LOWEST
 from verify.procedures.base import Profile, Sampling
 from verify.procedures.probability import Probability
 from verify.procedures.search import Search
+from verify.proofs.propositions import NOT_NEGATIVE, POSITIVE, Reduction
 
 
 def matrix_symbols(params: Params) -> dict[str, float]:
@@ -87,6 +91,43 @@ def log_chi_tails(point: Point) -> float:
     return max(float(np.logaddexp(above, below)), LOWEST)
 
 
+NOISE = Reduction(
+    idea="The norm is $\\sigma\\sqrt{AB}$ with $A\\sim\\chi^2_N$ and $B\\sim\\chi^2_d$. Where "
+    "it exceeds $4\\sigma\\sqrt{dN}$, $A$ exceeds $4N$ or $B$ exceeds $4d$. Each has at most "
+    "the probability $e^{-q(3-\\log4)/2}$ with its degrees of freedom $q$. The sum is at "
+    "most twice the larger one.",
+    lemmas=("union-bound", "chernoff"),
+    ranges={"N": POSITIVE, "d": POSITIVE},
+    left=sp.log(2) - sp.Min(N, d) * (3 - 2 * sp.log(2)) / 2,
+    hints=((">=", sp.Rational(7, 10), sp.log(2)), ("cases", N - d)),
+)
+
+_R, _X, _V = sp.symbols("r x v")
+_ABOVE = _R * (2 * sp.log(1 + _X) - 2 * _X - _X**2) / 2
+_BELOW = _R * (2 * _V / (1 + _V) - 2 * sp.log(1 + _V) - _X**2) / 2
+CONCENTRATION = Reduction(
+    idea="Given $X$ the squared norm is $\\sigma^2\\sum_ia_ig_i^2$ with the squared singular "
+    "values $a_i$. Let $r=\\norm X_F^2/\\norm X_{op}^2$ and $\\tau=x\\sqrt r$. $\\log(1-2sa)$ is "
+    "concave in $a$, so the logarithm of the moment generating function is at most that of "
+    "$\\norm X_{op}^2$ times $r$ degrees of freedom. Chernoff's bound follows on both sides. The "
+    "lower side is empty for $x\\ge1$. There $v=0$, otherwise $v=x/(1-x)$. The certificate bounds "
+    "both, and the sum is at most twice the larger one.",
+    lemmas=("chernoff", "jensen", "union-bound"),
+    ranges={"r": LogInterval(1.0, math.inf), "x": POSITIVE, "v": NOT_NEGATIVE},
+    given=((_X, _V / (1 + _V)),),
+    quantities=lambda point: _share_of_root(point),
+    constants={"tau": _X * sp.sqrt(_R)},
+    left=sp.log(2) + sp.Max(_ABOVE, _BELOW),
+    hints=(("log", 1 + _X), ("log", 1 / (1 + _V)), ("cases", _ABOVE - _BELOW)),
+)
+
+
+def _share_of_root(point: Point) -> dict[str, float]:
+    """The deviation over the root of the rank, and its odds where the lower side is not empty."""
+    x = point["tau"] / math.sqrt(point["r"])
+    return {"x": x, "v": x / (1 - x) if x < 1 else 0.0}
+
+
 def tails(
     statement: Statement,
     profile: Profile,
@@ -94,6 +135,7 @@ def tails(
     observed: Callable[[Point], float],
     constants: Mapping[str, float],
     domain: Ranges,
+    everywhere: Reduction,
 ) -> Search:
     """An exact tail against the statement's exponential."""
     return search(
@@ -103,6 +145,7 @@ def tails(
         domain,
         constants=constants,
         measure=LOG_PROBABILITY,
+        everywhere=everywhere,
         budget=max(500, profile.searches // 4),
     )
 
@@ -116,15 +159,17 @@ TAILS = table(
         observed=log_noise_tail,
         constants={"c_2": 2.0, "c_3": 0.8, "c_4": 4.0},
         domain={"N": IntRange(1, 100_000, log=True), "d": IntRange(1, 10_000, log=True)},
+        everywhere=NOISE,
     ),
     row(
         "ifca.eq20",
         bm.HANSON_WRIGHT,
         observed=log_chi_tails,
-        constants={"c": 1 / 8},
+        constants={"c": 1 / 2},
         domain={
             "r": IntRange(1, 1_000_000, log=True, meaning=_RANK),
             "tau": LogInterval(0.01, 100.0),
         },
+        everywhere=CONCENTRATION,
     ),
 )

@@ -47,7 +47,7 @@ from verify.procedures.base import Profile, Sampling
 from verify.procedures.rate import Rate
 from verify.procedures.search import Search
 from verify.proofs.certificate import Certificate, NotProved
-from verify.proofs.propositions import NOT_NEGATIVE, POSITIVE, Everywhere
+from verify.proofs.propositions import NOT_NEGATIVE, POSITIVE, Everywhere, Reduction
 
 #: Stands for a Hessian's Lipschitz constant of zero, which is in a denominator.
 _NO_H = 1e-200
@@ -107,6 +107,8 @@ def line_of(point: Point) -> LineLaw:
     """The exact law of a fit at a point of one dimension."""
     return line_law(point["n"], point["design"], point["scale"], point["noise"], point["skew"])
 
+
+rho, mu, rho_k = sp.symbols("rho mu rho_k")
 
 # --- one fit ------------------------------------------------------------------------------------
 
@@ -252,7 +254,7 @@ def lemma_11(statement: Statement, profile: Profile) -> Search:
         root = 2 * grad / (start + math.sqrt(inside)) if inside >= 0 else _NOWHERE
         return root if root <= point["rho_k"] else _NOWHERE
 
-    rho, mu, rho_k, grad, H = sp.symbols("rho mu rho_k grad H")
+    grad, H = sp.symbols("grad H")
     start = mu * (1 - rho / 2)
     return log_search(
         statement,
@@ -332,6 +334,30 @@ def _log_outside_e(point: Point, share: float, radius: float) -> float:
     return max(min(math.log(2) + tail, 0.0), LOWEST)
 
 
+_GRADIENT = (1 - rho) ** 2 * mu**2 * rho_k**2 / (8 * bf.N**2)
+_CURVATURE = rho**2 * mu**2 / (32 * bf.L**2)
+TWO_TAILS = Reduction(
+    idea="Quadratic losses leave $E$ where the gradient at the optimum exceeds "
+    "$(1-\\rho)\\mu\\rho_k/2$ or the mean of the second derivatives is off by more than "
+    "$\\rho\\mu/2$. The first has at most Pinelis' probability, the second at most Tropp's. Their "
+    "sum is at most twice the larger one.",
+    lemmas=("pinelis", "tropp", "union-bound"),
+    ranges={
+        **dict.fromkeys(("n", "mu", "L", "N", "rho_k"), POSITIVE),
+        "rho": Interval(0.0, 1.0),
+        "d": LogInterval(1.0, math.inf),
+    },
+    left=2 * sp.log(2) + sp.Max(-n * _GRADIENT, sp.log(D) - n * _CURVATURE),
+    hints=(
+        ("log", 1 / D),
+        (">=", sp.log(D), 0),
+        (">", 2 * (1 - rho) * rho_k * bf.L + rho * bf.N, 0),  # the two rates are squares
+        ("cases", 2 * (1 - rho) * rho_k * bf.L - rho * bf.N),
+        ("cases", sp.log(D) - n * _CURVATURE + n * _GRADIENT),
+    ),
+)
+
+
 @claim("odcl.p-tail", bf.P_TAIL, finding=RADIUS_IS_NO_SHARE)
 def p_tail(statement: Statement, profile: Profile) -> Search:
     """Exact tails of least squares on two points, with c1 = 1 and c2 = 4."""
@@ -361,6 +387,7 @@ def p_tail(statement: Statement, profile: Profile) -> Search:
         at=at,
         constants={"c_1": 1.0, "c_2": 4.0},
         measure=LOG_DIFFERENCE,
+        everywhere=TWO_TAILS,
     )
 
 

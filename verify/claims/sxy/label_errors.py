@@ -31,7 +31,8 @@ from bounds.sxy.label_errors import (
     PE_SNR,
     PE_SNR_AS_PRINTED,
 )
-from bounds.sxy.symbols import Delta, alpha, beta, epsilon, n, sigma
+from bounds.sxy.symbols import Delta, alpha, beta, epsilon, k, n, sigma
+from trials.checks import FloatArray
 from trials.laws.pairwise import log_tail, margin
 from verify.claim import Finding, claim, row, table
 from verify.claims.common import Point
@@ -41,7 +42,7 @@ from verify.decisions.measures import LOG_PROBABILITY, LOWEST
 from verify.procedures.base import Profile
 from verify.procedures.search import Search
 from verify.proofs.certificate import Certificate, Inequality, certificate
-from verify.proofs.propositions import NOT_NEGATIVE, POSITIVE, Everywhere
+from verify.proofs.propositions import NOT_NEGATIVE, POSITIVE, Everywhere, Reduction
 from verify.proofs.terms import from_sympy
 
 RATE = math.log(2) / 162
@@ -165,22 +166,120 @@ def _setting(point: Point) -> dict[str, float]:
 def _log_error(point: Point) -> float:
     """Log of k - 1 times the exact probability of preferring one rival, at most zero."""
     at = _setting(point)
-    roots = np.sqrt([1.0, point["condition"]])  # in units of sqrt(alpha)
+    a, b = (np.ascontiguousarray(u / at["Delta"]) for u in _pair(point))
+    noise = at["sigma"] / (at["Delta"] * math.sqrt(at["alpha"]))
+    x, _ = margin(a, b, np.zeros(2), noise)
+    return min(math.log(point["k"] - 1) + max(log_tail(x, float(point["n"])), LOWEST), 0.0)
+
+
+def _pair(point: Point) -> list[FloatArray]:
+    """The own model's error and the rival's, times the root of the covariance over alpha."""
+    at = _setting(point)
+    roots = np.sqrt([1.0, point["condition"]])
     frame = np.array(
         [
             [math.cos(point["axis"]), math.sin(point["axis"])],
             [-math.sin(point["axis"]), math.cos(point["axis"])],
         ]
     )
-    unit = at["Delta"]
-    radius = at["epsilon"] / unit
-    own = radius * np.array([math.cos(point["turn_a"]), math.sin(point["turn_a"])])
-    rival = radius * np.array([math.cos(point["turn_b"]), math.sin(point["turn_b"])])
-    rival[0] += 1.0
-    a, b = (np.ascontiguousarray(roots * (frame @ u)) for u in (own, rival))
-    noise = at["sigma"] / (unit * math.sqrt(at["alpha"]))
-    x, _ = margin(a, b, np.zeros(2), noise)
-    return min(math.log(point["k"] - 1) + max(log_tail(x, float(point["n"])), LOWEST), 0.0)
+    own = at["epsilon"] * np.array([math.cos(point["turn_a"]), math.sin(point["turn_a"])])
+    rival = at["epsilon"] * np.array([math.cos(point["turn_b"]), math.sin(point["turn_b"])])
+    rival[0] += at["Delta"]
+    return [roots * (frame @ u) for u in (own, rival)]
+
+
+_OWN, _RIVAL = sp.symbols("own rival")
+_EXACT_RATE = sp.Rational(repr(RATE))
+_RATIO = (_RIVAL - _OWN) ** 2 / (4 * (_OWN + sigma**2) * (_RIVAL + sigma**2))
+_GAP, _NINTH, _TWICE = _RIVAL - _OWN, alpha * Delta**2 / 9, _OWN + _RIVAL + 2 * sigma**2
+_CAP = sp.Min(1, alpha * Delta**2 / sigma**2)
+_CAPPED, _STATED = sp.Symbol("m"), alpha / beta * sp.Min(1, beta * Delta**2 / sigma**2)
+_BY_SIGNAL = ("cases", 1 - alpha * Delta**2 / sigma**2)
+_BY_STATED = ("cases", 1 - beta * Delta**2 / sigma**2)
+_LEAST_MARGIN = (
+    (">", k, 1),
+    (">=", _NINTH, beta * epsilon**2),
+    (">=", alpha * (Delta - epsilon) ** 2 - beta * epsilon**2, 3 * _NINTH),
+    (">=", _NINTH, _OWN, ("sum", 1, ("+", _NINTH - beta * epsilon**2, beta * epsilon**2 - _OWN))),
+    (">=", _GAP, 3 * _NINTH),
+    (">=", _GAP, 0, ("sum", 1, ("+", _GAP - 3 * _NINTH, 3 * _NINTH))),
+    (">=", _CAP, _STATED, _BY_STATED, _BY_SIGNAL),
+    (">=", _STATED, 0, _BY_STATED),
+    (">=", 1, _CAP, _BY_SIGNAL),
+    (">=", alpha * Delta**2 / sigma**2, _CAP, _BY_SIGNAL),
+    (">=", _CAP, 0, _BY_SIGNAL),
+    ("name", _CAP, _CAPPED),
+    (
+        ">=",
+        10 * _GAP,
+        _CAPPED * _TWICE,
+        (
+            "sum",
+            1,
+            (
+                "+",
+                ("*", 1 - _CAPPED, _GAP),
+                ("*", 9, _GAP - 3 * _NINTH),
+                ("*", 2, _NINTH - _OWN),
+                ("*", 2, _OWN, 1 - _CAPPED),
+                ("*", 2, sigma**2, alpha * Delta**2 / sigma**2 - _CAPPED),
+                7 * _NINTH,
+            ),
+        ),
+    ),
+    (">=", _CAPPED**2, _STATED**2, ("sum", 1, ("*", _CAPPED - _STATED, _CAPPED + _STATED))),
+    ("log", 1 / (1 + _RATIO)),
+    ("log", (k - 1) / k),
+    (
+        ">=",
+        sp.log(k) - sp.log(k - 1),
+        0,
+        ("sum", 1, ("+", sp.log(k) - sp.log(k - 1) - 1 / k, 1 / k)),
+    ),
+    (
+        "sum",
+        1,
+        (
+            "+",
+            sp.log(4),
+            sp.log(k) - sp.log(k - 1),
+            ("*", n / 2, sp.log(1 + _RATIO) - (_GAP / _TWICE) ** 2),
+            (
+                "*",
+                n / (200 * _TWICE**2),
+                10 * _GAP - _CAPPED * _TWICE,
+                ("+", ("*", 10, _GAP), ("*", _CAPPED, _TWICE)),
+            ),
+            n * _CAPPED**2 * (sp.Rational(1, 200) - _EXACT_RATE),
+            ("*", n * _EXACT_RATE, _CAPPED**2 - _STATED**2),
+        ),
+    ),
+)
+SQUARED_MARGIN = Reduction(
+    idea="Let $U\\le\\beta\\epsilon^2$ be the mean squared error of the own model's predictions "
+    "and $V\\ge\\alpha(\\Delta-\\epsilon)^2$ that by a rival. The difference of the two losses has "
+    "the Chernoff exponent $\\frac{n_i}2\\log(1+x^2)$ with $x^2\\ge\\frac{(V-U)^2}{4(U+\\sigma^2)"
+    "(V+\\sigma^2)}$, whatever the covariance of the two predictions is. The $k-1$ rivals add up.",
+    lemmas=("rayleigh", "triangle", "chernoff", "union-bound"),
+    ranges={
+        **dict.fromkeys(("alpha", "beta", "Delta", "sigma", "n", "rival"), POSITIVE),
+        **dict.fromkeys(("epsilon", "own"), NOT_NEGATIVE),
+        "k": LogInterval(2.0, math.inf),
+    },
+    given=(
+        (beta * epsilon**2, _OWN),
+        (_RIVAL, alpha * (Delta - epsilon) ** 2),
+    ),
+    quantities=lambda point: _squared_errors(point),
+    left=sp.log(k - 1) - n * sp.log(1 + _RATIO) / 2,
+    hints=_LEAST_MARGIN,
+)
+
+
+def _squared_errors(point: Point) -> dict[str, float]:
+    """Mean squared errors of the predictions by both models, without noise."""
+    own, rival = (point["alpha"] * float(u @ u) for u in _pair(point))
+    return {"own": own, "rival": rival}
 
 
 @claim("sxy.lemma10", LEMMA_10, finding=(UNITS, NORMS))
@@ -194,6 +293,7 @@ def lemma_10(statement: Statement, profile: Profile) -> Search:
         at=lambda point: {**_setting(point), "n": point["n"], "k": point["k"]},
         constants={"c": RATE},
         measure=LOG_PROBABILITY,
+        everywhere=SQUARED_MARGIN,
     )
 
 
