@@ -50,10 +50,10 @@ HANSON_WRIGHT = statement(
     constants=(rate(c, "rate"),),
     reading=(
         "Given X the squared norm is a weighted sum of squared normal variables, with the squared "
-        "singular values of $\\sigma X$ as weights. Chernoff's bound gives each side's tail at most "
-        "$e^{-\\tau^2/2}$, so $c=1/2$ serves for every X. No larger $c$ does: a single normal "
-        "variable ($r=1$) exceeds $1+\\tau$ with a probability of the order $e^{-\\tau^2/2-\\tau}$. "
-        "Tried on X of rank r with equal singular values, whose law is a chi distribution "
-        "with r degrees of freedom, and $r=1$ among them."
+        "singular values of $\\sigma X$ as weights. Chernoff's bound gives each side's tail at "
+        "most $e^{-\\tau^2/2}$, so $c=1/2$ serves for every X. No larger $c$ does: a single normal "
+        "variable ($r=1$) exceeds $1+\\tau$ with a probability of order $e^{-\\tau^2/2-\\tau}$. "
+        "Tried on X of rank r with equal singular values, whose law is a chi distribution with r "
+        "degrees of freedom, and $r=1$ among them."
     ),
 )

@@ -84,6 +84,12 @@ LOOSE: dict[str, float] = {
     "ifca.eq12": 1e90,
     "ifca.half-correct": 1e90,
     "ifca.poly-m": 1e90,
+    # A product above 16 N d is far rarer than one factor above four times its mean.
+    "ifca.lemma2-noise": 1e3,
+    # Probabilities at most one, or at most one half, each bounded by 1 or by 2.
+    "ifca.eq20": 2.1,
+    "odcl.p-tail": 5.0,
+    "sxy.lemma10": 4.0,
 }
 
 

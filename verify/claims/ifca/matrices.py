@@ -107,11 +107,11 @@ _ABOVE = _R * (2 * sp.log(1 + _X) - 2 * _X - _X**2) / 2
 _BELOW = _R * (2 * _V / (1 + _V) - 2 * sp.log(1 + _V) - _X**2) / 2
 CONCENTRATION = Reduction(
     idea="Given $X$ the squared norm is $\\sigma^2\\sum_ia_ig_i^2$ with the squared singular "
-    "values $a_i$. Let $r=\\norm X_F^2/\\norm X_{op}^2$ and $\\tau=x\\sqrt r$. $\\log(1-2sa)$ is "
+    "values $a_i$. Let $r=\\norm X_F^2/\\norm X_{op}^2$ and $\\tau=x\\sqrt r$: $\\log(1-2sa)$ is "
     "concave in $a$, so the logarithm of the moment generating function is at most that of "
     "$\\norm X_{op}^2$ times $r$ degrees of freedom. Chernoff's bound follows on both sides. The "
-    "lower side is empty for $x\\ge1$. There $v=0$, otherwise $v=x/(1-x)$. The certificate bounds "
-    "both, and the sum is at most twice the larger one.",
+    "lower side is empty for $x\\ge1$, where $v=0$, and otherwise $v=x/(1-x)$. The certificate "
+    "bounds both, and the sum is at most twice the larger one.",
     lemmas=("chernoff", "jensen", "union-bound"),
     ranges={"r": LogInterval(1.0, math.inf), "x": POSITIVE, "v": NOT_NEGATIVE},
     given=((_X, _V / (1 + _V)),),
