@@ -143,8 +143,60 @@ def test_files_by_path_are_a_reproduction_only_with_the_published_checksums(
     shown = page.beside("Table I", page.PRINTED[4800, 50], cell, table)
     assert shown.title.endswith("mnist: comparison")
     assert shown.rows[0][:2] == ("ifca", "94.20 ± 0.03")
-    shown = page.beside("Table I", page.PRINTED[4800, 50], cell, {**table, "original": np.ones(2)})
+    assert len(shown.columns) == 3
+    table |= {
+        "original": np.ones(2),
+        "ifca": np.array([0.93, 0.95]),
+        "global": np.array([0.7, 0.8]),
+    }
+    shown = page.beside("Table I", page.PRINTED[4800, 50], cell, table)
     assert shown.title.endswith("mnist: reproduction")
+    assert shown.rows[0][3].startswith("-0.20 [-12.9")
+    rows = {row[0]: row[1:] for row in shown.rows}
+    assert rows["ifca - global, paired, points"][1] == "+19.00 [-31.82, +69.82]"
+    assert rows["ifca_floats"][2] == ""
+    assert {len(row) for row in shown.rows} == {len(shown.columns)} == {4}
+
+
+def test_limits_of_what_is_measured_less_what_is_printed_are_those_of_welch(page):
+    from scipy import stats
+
+    rng = np.random.default_rng(4)
+    mine, theirs = rng.normal(94.0, 0.4, 12), rng.normal(94.2, 0.9, page.PRINTED_SEEDS)
+    found = page.less_printed(mine, theirs.mean(), theirs.std(ddof=1))
+    wanted = stats.ttest_ind(mine, theirs, equal_var=False).confidence_interval(0.95)
+    np.testing.assert_allclose(found, [mine.mean() - theirs.mean(), wanted.low, wanted.high])
+
+
+def test_a_seed_that_is_stopped_goes_on_after_the_rounds_that_are_done(page, monkeypatch, tmp_path):
+    """With CFL_STATES.  A finished seed leaves nothing, so that a replay trains again."""
+    from trials.networks import training
+
+    _, whole = row(page)
+    monkeypatch.setenv("CFL_STATES", str(tmp_path))
+    real, rounds = training._round, []
+
+    def counted(*arguments):
+        rounds.append(arguments[4])
+        if len(rounds) == 4:  # the second round of the global model
+            raise KeyboardInterrupt
+        return real(*arguments)
+
+    monkeypatch.setattr(training, "_round", counted)
+    with pytest.raises(KeyboardInterrupt):
+        row(page)
+    assert len(list(tmp_path.rglob("*.npz"))) == 2
+    _, again = row(page)
+    assert rounds == [0, 1, 0, 1, 1, 0, 1]
+    assert again == whole
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_hard_textures_are_a_set_of_the_command_and_of_no_claim(page):
+    _, found = row(page, data="hard-textures", m=4, n=10, rounds=1)
+    assert all(0.0 <= found[name] <= 1.0 for name in page.METHODS)
+    built = [c.build(PROFILES[name]) for c in page.PAPER.claims for name in PROFILES]
+    assert "hard-textures" not in {cell["data"] for each in built for cell in each.cells}
 
 
 def test_the_worst_decile_is_the_mean_of_the_worst_tenth(page):

@@ -14,6 +14,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -26,6 +27,11 @@ HOME = "leaf.cmu.edu describes the set"
 _LARGEST = 2**31  # bytes of a json file
 _MOST_IMAGES = 2**21  # of a folder: FEMNIST has 814,277
 _LARGEST_PNG = 2**16
+_LARGEST_COLUMN = 2**30  # bytes of a column in a group of rows of a parquet file
+_COLUMNS = ["image.bytes", "writer_id", "character"]
+_GREYS = 255
+
+Pixels = NDArray[np.uint8]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,19 +41,20 @@ class Writers:
     Attributes
     ----------
     names : of the W writers, in alphabetical order.
-    pixels : (N, 784) float32 in [0, 1], the images of the first writer first.
+    pixels : (N, 784) uint8, the images of the first writer first.
     labels : (N,) classes in 0..61.
     offsets : (W + 1,) writer w holds the rows from ``offsets[w]`` to ``offsets[w + 1]``.
     """
 
     names: tuple[str, ...]
-    pixels: NDArray[np.float32]
+    pixels: Pixels
     labels: IntArray
     offsets: IntArray
 
 
 class _Shard(msgspec.Struct):
-    x: list[list[float]]
+    # An image stays text until it is its turn: as Python's numbers a file takes sixteen times more.
+    x: list[msgspec.Raw]
     y: list[int]
 
 
@@ -57,7 +64,8 @@ class _Leaf(msgspec.Struct):
     user_data: dict[str, _Shard]
 
 
-Part = tuple[str, NDArray[np.float32], IntArray]
+_Json = TypeVar("_Json")
+Part = tuple[str, Pixels, IntArray]
 """A writer's name, images and classes."""
 
 
@@ -70,7 +78,8 @@ def read_femnist(folder: str | os.PathLike[str]) -> Writers:
 
     Returns
     -------
-    Writers.  A writer whose images are in several files is put together.
+    Writers.  A writer whose images are in several files is put together.  LEAF divided bytes by
+    255, which is undone: other values are rounded.
 
     Raises
     ------
@@ -111,13 +120,9 @@ def _leaf(file: Path) -> Iterator[Part]:
     try:
         if file.stat().st_size > _LARGEST:
             raise InvalidParameter(f"{file}: must hold at most {_LARGEST} bytes")
-        leaf = msgspec.json.decode(file.read_bytes(), type=_Leaf)
+        leaf = _decoded(file, file.read_bytes(), _Leaf)
     except OSError as error:
         raise InvalidParameter(f"{file}: cannot be read: {error.strerror}") from None
-    except (msgspec.MsgspecError, RecursionError) as error:
-        raise InvalidParameter(
-            f"{file}: is no json of LEAF: {' '.join(str(error).split())}"
-        ) from None
     if len(leaf.users) != len(leaf.num_samples) or set(leaf.users) != set(leaf.user_data):
         raise InvalidParameter(f"{file}: users, num_samples and user_data must name the same users")
     for user, count in zip(leaf.users, leaf.num_samples, strict=True):
@@ -127,15 +132,32 @@ def _leaf(file: Path) -> Iterator[Part]:
                 f"{file}: user {shown(user)} has {len(shard.x)} images and {len(shard.y)} classes; "
                 f"num_samples says {count}"
             )
-        size = next((len(image) for image in shard.x if len(image) != SIDE**2), SIDE**2)
-        if size != SIDE**2:
-            raise InvalidParameter(
-                f"{file}: an image of {size} values must have {SIDE**2} = {SIDE} x {SIDE}"
-            )
-        pixels = np.array(shard.x, dtype=np.float32).reshape(-1, SIDE**2)
-        if not ((pixels >= 0.0) & (pixels <= 1.0)).all():
-            raise InvalidParameter(f"{file}: grey values must lie in [0, 1]: user {shown(user)}")
+        pixels = np.empty((count, SIDE**2), dtype=np.uint8)
+        for row, image in zip(pixels, shard.x, strict=True):
+            row[:] = _greys(file, user, _decoded(file, image, list[float]))
         yield user, pixels, _classes(file, shard.y)
+
+
+def _decoded(file: Path, text: bytes | msgspec.Raw, kind: type[_Json]) -> _Json:
+    """A json text as a value of the kind."""
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise InvalidParameter(
+            f"{file}: is no json of LEAF: {' '.join(str(error).split())}"
+        ) from None
+
+
+def _greys(file: Path, user: str, values: list[float]) -> Pixels:
+    """An image of values in [0, 1] as bytes."""
+    if len(values) != SIDE**2:
+        raise InvalidParameter(
+            f"{file}: an image of {len(values)} values must have {SIDE**2} = {SIDE} x {SIDE}"
+        )
+    greys = np.array(values)
+    if not ((greys >= 0.0) & (greys <= 1.0)).all():
+        raise InvalidParameter(f"{file}: grey values must lie in [0, 1]: user {shown(user)}")
+    return np.asarray(np.rint(greys * _GREYS), dtype=np.uint8)
 
 
 def _classes(file: Path, values: list[int]) -> IntArray:
@@ -149,23 +171,23 @@ def _parquet(file: Path) -> Iterator[Part]:
     """The writers of a parquet file, a batch of rows at a time."""
     try:
         import pyarrow
-        from pyarrow import parquet
+        from pyarrow import compute, parquet
     except ImportError:
         raise InvalidParameter(
             f"{file}: needs pyarrow: pip install 'cfl-verify[parquet]'"
         ) from None
-    wanted = ["image.bytes", "writer_id", "character"]
     try:
         with parquet.ParquetFile(file) as opened:
-            paths = {opened.schema.column(i).path for i in range(len(opened.schema))}
-            missing = sorted(set(wanted) - paths)
-            if missing:
-                raise InvalidParameter(
-                    f"{file}: must have the columns {', '.join(missing)}; {HOME}"
-                )
-            if opened.metadata.num_rows > _MOST_IMAGES:
-                raise InvalidParameter(f"{file}: must hold at most {_MOST_IMAGES} images")
-            for batch in opened.iter_batches(batch_size=4096, columns=wanted):
+            _check_columns(file, opened)
+        # A text that many rows share is held once, and its length is looked at before it is copied.
+        with parquet.ParquetFile(file, read_dictionary=_COLUMNS[:2]) as opened:
+            for batch in opened.iter_batches(batch_size=4096, columns=_COLUMNS):
+                for array in (batch.column("image").field("bytes"), batch.column("writer_id")):
+                    texts = array.dictionary if hasattr(array, "dictionary") else array
+                    if (compute.max(compute.binary_length(texts)).as_py() or 0) > _LARGEST_PNG:
+                        raise InvalidParameter(
+                            f"{file}: a PNG or writer_id must have at most {_LARGEST_PNG} bytes"
+                        )
                 yield from _rows(file, batch.to_pylist())
     except (OSError, pyarrow.ArrowException) as error:
         raise InvalidParameter(
@@ -173,9 +195,27 @@ def _parquet(file: Path) -> Iterator[Part]:
         ) from None
 
 
+def _check_columns(file: Path, opened: Any) -> None:
+    """The columns are there, and no group of rows is too large to be decompressed at once."""
+    paths = {opened.schema.column(i).path for i in range(len(opened.schema))}
+    missing = sorted(set(_COLUMNS) - paths)
+    if missing:
+        raise InvalidParameter(f"{file}: must have the columns {', '.join(missing)}; {HOME}")
+    metadata = opened.metadata
+    if metadata.num_rows > _MOST_IMAGES:
+        raise InvalidParameter(f"{file}: must hold at most {_MOST_IMAGES} images")
+    groups = map(metadata.row_group, range(metadata.num_row_groups))
+    sizes = [g.column(j).total_uncompressed_size for g in groups for j in range(g.num_columns)]
+    if max(sizes, default=0) > _LARGEST_COLUMN:
+        raise InvalidParameter(
+            f"{file}: a column of {max(sizes)} bytes in a group of rows must have at most "
+            f"{_LARGEST_COLUMN}"
+        )
+
+
 def _rows(file: Path, rows: list[dict[str, object]]) -> Iterator[Part]:
     """The writers of some rows."""
-    by_writer: dict[str, list[tuple[NDArray[np.float32], int]]] = {}
+    by_writer: dict[str, list[tuple[Pixels, int]]] = {}
     for row in rows:
         writer, character, image = row["writer_id"], row["character"], row["image"]
         content = image.get("bytes") if isinstance(image, dict) else None
@@ -187,7 +227,7 @@ def _rows(file: Path, rows: list[dict[str, object]]) -> Iterator[Part]:
         yield writer, np.stack([pixels for pixels, _ in images]), classes
 
 
-def _png(file: Path, content: object) -> NDArray[np.float32]:
+def _png(file: Path, content: object) -> Pixels:
     """The grey values of a PNG.  Its header is looked at before anything is decoded."""
     from PIL import Image, UnidentifiedImageError
 
@@ -197,9 +237,9 @@ def _png(file: Path, content: object) -> NDArray[np.float32]:
         with Image.open(io.BytesIO(content), formats=("PNG",)) as image:
             if image.size != (SIDE, SIDE):
                 raise InvalidParameter(f"{file}: an image of {image.size} must be {SIDE} x {SIDE}")
-            grey = np.asarray(image.convert("L"), dtype=np.float32)
+            grey = np.asarray(image.convert("L"))
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError) as error:
         if isinstance(error, InvalidParameter):
             raise
         raise InvalidParameter(f"{file}: an image is no whole PNG: {shown(str(error))}") from None
-    return grey.reshape(-1) / np.float32(255.0)
+    return grey.reshape(-1)

@@ -126,8 +126,16 @@ def _idx(file: Path, name: str) -> tuple[Bytes, bool]:
         raise InvalidParameter(
             f"{file}: {what}: {len(content)} bytes, but the header's shape {shape} needs {wanted}"
         )
-    known = KNOWN.get(name) == hashlib.md5(content, usedforsecurity=False).hexdigest()
-    return np.frombuffer(content, np.uint8, offset=top).reshape(shape), known
+    return np.frombuffer(content, np.uint8, offset=top).reshape(shape), _known(file, name, content)
+
+
+def _known(file: Path, name: str, content: bytes) -> bool:
+    """Whether a content has the name's published checksum.  That of another name is refused."""
+    found = hashlib.md5(content, usedforsecurity=False).hexdigest()
+    owner = next((each for each, checksum in KNOWN.items() if checksum == found), name)
+    if name in KNOWN and owner != name:
+        raise InvalidParameter(f"{file}: holds the published content of {owner}: files are swapped")
+    return KNOWN.get(name) == found
 
 
 def _idx_size(head: bytes) -> int:
@@ -255,7 +263,7 @@ def _pickled_batch(file: Path) -> tuple[Images, bool]:
         raise InvalidParameter(
             f"{file}: label {shown(labels[wrong])} of image {wrong} must be in 0..{_CLASSES - 1}"
         )
-    known = KNOWN[file.name] == hashlib.md5(content, usedforsecurity=False).hexdigest()
+    known = _known(file, file.name, content)
     return Images(pixels=data, labels=np.array(labels, dtype=np.uint8)), known
 
 

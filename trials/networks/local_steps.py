@@ -13,6 +13,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from trials.checks import FloatArray, IntArray
+from trials.ifca.functions import Model
 from trials.networks.architectures import Network, Tensor, Weights, load_torch
 
 
@@ -20,6 +24,36 @@ def softmax_loss(network: Network, weights: Weights, x: Tensor, y: Tensor) -> Te
     """The mean of -log softmax(scores)_y over a client's images."""
     cross_entropy = load_torch().nn.functional.cross_entropy
     return cross_entropy(network.scores(weights, x), y)
+
+
+def as_functions(network: Network) -> Model:
+    """The network for `trials.ifca.functions`, which calls it a client at a time.
+
+    A client's data are ``(images (n, channels, side, side), classes (n,))``, and the parameters are
+    a dict of float32 arrays.
+    """
+    torch = load_torch()
+
+    def tensors(weights: dict[str, FloatArray], data: tuple[FloatArray, IntArray]) -> Any:
+        x, y = (torch.from_numpy(np.ascontiguousarray(each)) for each in data)
+        own = {name: torch.as_tensor(leaf, dtype=x.dtype) for name, leaf in weights.items()}
+        return own, x, y
+
+    def loss(weights: dict[str, FloatArray], data: tuple[FloatArray, IntArray]) -> float:
+        return float(softmax_loss(network, *tensors(weights, data)))
+
+    def gradient(
+        weights: dict[str, FloatArray], data: tuple[FloatArray, IntArray]
+    ) -> dict[str, FloatArray]:
+        found = torch.func.grad(lambda own, x, y: softmax_loss(network, own, x, y))(
+            *tensors(weights, data)
+        )
+        return {name: leaf.numpy() for name, leaf in found.items()}
+
+    def init(rng: np.random.Generator) -> dict[str, FloatArray]:
+        return {name: leaf.numpy() for name, leaf in network.init(int(rng.integers(2**31))).items()}
+
+    return Model(init=init, loss=loss, gradient=gradient)
 
 
 def batched(

@@ -7,11 +7,14 @@ of this module's tests.  Here the clients of a round are batched.  At no time ar
 Round t draws from a stream of its own, made of the seed and t.  So a run that is stopped after a
 round and started again from its `State` gives the same numbers as one without the stop.  Numbers
 are equal on one machine with one number of threads.  Between machines they differ by rounding.
+`train_kept` writes the state after every round and goes on from it.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import os
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -96,14 +99,20 @@ class State:
         return len(self.losses)
 
     def save(self, path: Path) -> None:
-        """Write the state: models, identities and the records of the rounds."""
+        """Write the state: models, identities and the records of the rounds.
+
+        The file is written beside and then renamed, so that a stop leaves a whole one.
+        """
         leaves = {
             f"model {j} {name}": value.cpu().numpy()
             for j, model in enumerate(self.models)
             for name, value in model.items()
         }
-        np.savez(path, labels=self.labels, losses=self.losses, identities=self.identities,
-                 floats=self.floats, **leaves)  # fmt: skip
+        part = path.with_suffix(".part")
+        with open(part, "wb") as stream:
+            np.savez(stream, labels=self.labels, losses=self.losses, identities=self.identities,
+                     floats=self.floats, **leaves)  # fmt: skip
+        part.replace(path)
 
 
 def load_state(path: Path, network: Network) -> State:
@@ -127,18 +136,42 @@ def load_state(path: Path, network: Network) -> State:
         raise InvalidParameter(f"{path}: holds no state of this network: {error}") from None
 
 
+def choose_device(asked: str = "") -> str:
+    """The device that is asked for, else the GPU where PyTorch finds one, else the processor.
+
+    Raises
+    ------
+    InvalidParameter : a device that PyTorch does not know or does not find.
+    """
+    torch = load_torch()
+    if not asked:
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.zeros(1, device=asked)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).splitlines()[0][:160]
+        raise InvalidParameter(f"device={asked!r} must be one of PyTorch's: {reason}") from None
+    return asked
+
+
 @contextlib.contextmanager
 def one_thread(threads: int = 1) -> Iterator[None]:
-    """Deterministic algorithms on so many threads, inside the context."""
+    """Deterministic algorithms on so many threads, inside the context.
+
+    On a GPU, PyTorch has no deterministic gradient of a maximum over 2 x 2: it warns there.
+    """
     torch = load_torch()
     before, strict = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
+    lenient, gpu = torch.is_deterministic_algorithms_warn_only_enabled(), torch.cuda.is_available()
+    if gpu:  # cuBLAS is deterministic with a fixed workspace only
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.set_num_threads(threads)
-    torch.use_deterministic_algorithms(True)
+    torch.use_deterministic_algorithms(True, warn_only=gpu)
     try:
         yield
     finally:
         torch.set_num_threads(before)
-        torch.use_deterministic_algorithms(strict)
+        torch.use_deterministic_algorithms(strict, warn_only=lenient)
 
 
 @validated(seed=Integer(0), until=Maybe(Integer(0)))
@@ -179,6 +212,8 @@ def train(
         state = State(models=models, labels=labels)
     if len(state.models) != options.k or len(state.labels) != m:
         raise InvalidParameter(f"state must have k={options.k} models and {m} identities")
+    models = [_moved(model, options.device) for model in state.models]
+    state = replace(state, models=models)
     last = options.rounds if until is None else min(until, options.rounds)
     with one_thread():
         for t in range(state.round, last):
@@ -186,6 +221,51 @@ def train(
             if not np.isfinite(state.losses[-1]):
                 raise InvalidParameter(f"the run diverged in round {t}: take a smaller step_size")
     return state
+
+
+def train_kept(
+    folder: Path, *, network: Network, federation: Federation, options: Options, seed: int,
+    known_labels: IntArray | None = None,
+) -> State:  # fmt: skip
+    """`train`, with the state kept in a folder after every round.
+
+    A run that was stopped goes on from its last whole round, with the numbers of a run without the
+    stop.  The file's name is a digest of everything that a run depends on, so that a folder serves
+    any number of runs.
+
+    Parameters
+    ----------
+    folder : is made where it is not there.
+    network, federation, options, seed, known_labels : as in `train`.
+
+    Raises
+    ------
+    InvalidParameter : as `train`, and for a file that is no state.
+    """
+    given: dict[str, Any] = {"network": network, "federation": federation, "options": options,
+                             "seed": seed, "known_labels": known_labels}  # fmt: skip
+    file = folder / f"{_digest(network, federation, options, seed, known_labels)}.npz"
+    state = load_state(file, network) if file.exists() else train(**given, until=0)
+    folder.mkdir(parents=True, exist_ok=True)
+    for done in range(state.round, options.rounds):
+        state = train(**given, state=state, until=done + 1)
+        state.save(file)
+    return state
+
+
+def _digest(
+    network: Network, federation: Federation, options: Options, seed: int,
+    known_labels: IntArray | None,
+) -> str:  # fmt: skip
+    """32 digits made of what a run depends on, the images included."""
+    found = hashlib.blake2b(repr((options, seed)).encode(), digest_size=16)
+    x, _ = federation.batch(np.array([0]))
+    with one_thread():
+        scores = network.scores(network.init(0), load_torch().from_numpy(x[0])).detach().numpy()
+    for array in (scores, federation.pixels, federation.labels, federation.rows, federation.turns,
+                  known_labels):  # fmt: skip
+        found.update(b"none" if array is None else np.ascontiguousarray(array).data)
+    return found.hexdigest()
 
 
 @validated(seed=Integer(0), starts=Integer(1))
@@ -197,6 +277,7 @@ def train_best(
     seed: int,
     starts: int,
     tell: Callable[[State, float], None] | None = None,
+    run: Callable[..., State] = train,
 ) -> State:
     """Run IFCA from several random starts and keep the run of the smallest training loss.
 
@@ -208,6 +289,7 @@ def train_best(
     network, federation, options, seed : as in `train`.
     starts : the number of runs.
     tell : gets the state and the loss of every run.
+    run : `train`, or `train_kept` with its folder.
 
     Returns
     -------
@@ -220,7 +302,7 @@ def train_best(
     others = np.random.SeedSequence([seed, 5]).generate_state(starts)[1:].tolist()
     best, least, floats = None, np.inf, np.zeros(options.rounds, dtype=np.int64)
     for each in (seed, *others):
-        state = train(network=network, federation=federation, options=options, seed=each)
+        state = run(network=network, federation=federation, options=options, seed=each)
         with one_thread():
             losses = client_losses(
                 network, federation, state.models, np.arange(federation.m), options
@@ -269,7 +351,12 @@ def _starts(network: Network, options: Options, seed: int) -> list[Weights]:
     models = [network.init(int(each)) for each in seeds]
     for model in models[1:]:
         model.update({name: models[0][name] for name in options.shared})
-    return [{name: leaf.to(options.device) for name, leaf in model.items()} for model in models]
+    return models
+
+
+def _moved(model: Weights, device: str) -> Weights:
+    """The parameters on a device."""
+    return {name: leaf.to(device) for name, leaf in model.items()}
 
 
 def _round(
@@ -512,7 +599,7 @@ def train_alone(
     """
     torch = load_torch()
     start = network.init(int(np.random.SeedSequence([seed, 3]).generate_state(1)[0]))
-    start = {name: leaf.to(options.device) for name, leaf in start.items()}
+    start = _moved(start, options.device)
     rng = np.random.default_rng([seed, 4])
     with one_thread():
         found = [

@@ -75,6 +75,19 @@ def test_textures_are_lighter_above_and_waves_of_opposite_classes_rise_against_e
         assert sign * np.mean(slopes**3) < 0.0
 
 
+def test_harder_textures_keep_their_classes_and_are_noisier_and_more_bent():
+    plain, same, hard = (
+        textures(n=40, hardness=h, rng=np.random.default_rng(8)) for h in (1.0, 1.0, 5.0)
+    )
+    np.testing.assert_array_equal(plain.pixels, same.pixels)
+    np.testing.assert_array_equal(plain.pixels, textures(n=40, rng=np.random.default_rng(8)).pixels)
+    np.testing.assert_array_equal(plain.labels, hard.labels)
+    rough = [np.abs(np.diff(each.pixels.astype(float), axis=3)).mean() for each in (plain, hard)]
+    assert rough[1] > 2.0 * rough[0]
+    with pytest.raises(InvalidParameter, match="hardness"):
+        textures(n=1, hardness=-1.0, rng=np.random.default_rng(0))
+
+
 def test_a_rotated_federation_holds_every_image_once_in_each_rotation():
     rng = np.random.default_rng(5)
     pixels = rng.integers(0, 256, (12, 1, 3, 3), dtype=np.uint8)

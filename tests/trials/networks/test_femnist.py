@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from trials.checks import InvalidParameter
+from trials.networks import femnist
 from trials.networks.femnist import read_femnist
 
 RNG = np.random.default_rng(0)
@@ -31,7 +32,7 @@ def test_json_files_of_leaf_are_put_together_by_writer(tmp_path):
     assert found.names == ("f0", "f1")
     assert found.offsets.tolist() == [0, 1, 5]
     assert found.labels.tolist() == [61, 0, 5, 1, 2]
-    np.testing.assert_array_equal(found.pixels, np.float32(X))
+    np.testing.assert_array_equal(found.pixels, GREY)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +97,7 @@ def test_parquet_files_hold_pngs_by_writer(tmp_path):
     found = read_femnist(tmp_path)
     assert found.names == ("a", "b")
     assert found.labels.tolist() == [61, 3, 0]
-    np.testing.assert_array_equal(found.pixels, np.float32(GREY[[1, 0, 2]]) / np.float32(255))
+    np.testing.assert_array_equal(found.pixels, GREY[[1, 0, 2]])
 
 
 @pytest.mark.parametrize(
@@ -109,6 +110,7 @@ def test_parquet_files_hold_pngs_by_writer(tmp_path):
         (png(GREY[0]), 62, "image", "class 62 must be in 0..61"),
         (png(GREY[0]), None, "image", "character a whole number"),
         (png(GREY[0]), 1, "picture", "must have the columns image.bytes"),
+        (b"\0" * (2**16 + 1), 1, "image", "must have at most 65536 bytes"),
     ],
 )
 def test_another_parquet_file_is_refused(tmp_path, image, character, column, words):
@@ -129,6 +131,43 @@ def test_a_png_of_a_huge_size_is_refused_by_its_header(tmp_path):
     write(tmp_path, [bomb + b"\0" * 60], ["a"], [1])
     with pytest.raises(InvalidParameter, match=r"60000|no whole PNG"):
         read_femnist(tmp_path)
+
+
+def test_an_image_that_all_rows_share_is_refused_before_it_is_copied(tmp_path):
+    """Eight rows of 6.5 MB of zeros are one text in the file, and one in memory."""
+    pa = pytest.importorskip("pyarrow")
+    size = 2**16 * 100
+    write(tmp_path, [bytes(size)] * 8, ["a"] * 8, [1] * 8)
+    usual, pool = pa.default_memory_pool(), pa.proxy_memory_pool(pa.default_memory_pool())
+    pa.set_memory_pool(pool)
+    try:
+        with pytest.raises(InvalidParameter, match="must have at most 65536 bytes"):
+            read_femnist(tmp_path)
+    finally:
+        pa.set_memory_pool(usual)
+    assert size < pool.max_memory() < 5 * size
+
+
+def test_a_group_of_rows_of_a_huge_size_is_refused_by_its_metadata(tmp_path, monkeypatch):
+    write(tmp_path, [png(GREY[0])] * 2, ["a", "b"], [1, 2])
+    monkeypatch.setattr(femnist, "_LARGEST_COLUMN", 100)
+    with pytest.raises(InvalidParameter, match="bytes in a group of rows must have at most 100"):
+        read_femnist(tmp_path)
+
+
+def test_a_json_file_is_no_list_of_pythons_numbers(tmp_path):
+    """200 images are 0.8 MB of text and 0.16 MB of bytes.  As floats they would be 5 MB."""
+    import tracemalloc
+
+    many = {"x": X[:1] * 200, "y": [1] * 200}
+    text = json.dumps(leaf(users=["f0"], num_samples=[200], user_data={"f0": many}))
+    (tmp_path / "a.json").write_text(text)
+    tracemalloc.start()
+    found = read_femnist(tmp_path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found.pixels.dtype == np.uint8
+    assert peak < 1.6 * len(text)
 
 
 def test_what_is_not_there_is_refused(tmp_path):

@@ -221,6 +221,34 @@ def test_checksums_are_those_of_the_content_and_not_of_its_compression(mnist, mo
     assert not read_mnist(mnist).original
 
 
+def test_swapped_files_are_refused_by_their_shape_or_by_their_checksum(mnist, monkeypatch):
+    """Images for labels have another shape.  Training for test images need the checksum."""
+    one, two = mnist / "train-images-idx3-ubyte.gz", mnist / "train-labels-idx1-ubyte"
+    contents = one.read_bytes(), two.read_bytes()
+    two.write_bytes(contents[0])
+    one.write_bytes(contents[1])
+    with pytest.raises(InvalidParameter, match=r"images of shape \(5,\) must be \(N, rows"):
+        read_mnist(mnist)
+    one.write_bytes(idx(TEST))
+    monkeypatch.setitem(
+        images.KNOWN, "t10k-images-idx3-ubyte",
+        hashlib.md5(idx(TEST), usedforsecurity=False).hexdigest(),
+    )  # fmt: skip
+    with pytest.raises(InvalidParameter, match=r"published content of t10k-images.*are swapped"):
+        read_mnist(mnist)
+
+
+def test_swapped_pickles_of_cifar10_are_refused_by_their_checksum(tmp_path, monkeypatch):
+    pickled(tmp_path, PIXELS[:10], LABELS, PIXELS[10:], np.array([9]))
+    content = (tmp_path / "test_batch").read_bytes()
+    known = hashlib.md5(content, usedforsecurity=False).hexdigest()
+    monkeypatch.setitem(images.KNOWN, "test_batch", known)
+    read_cifar10(tmp_path)
+    (tmp_path / "data_batch_2").write_bytes(content)
+    with pytest.raises(InvalidParameter, match=r"data_batch_2: .*content of test_batch"):
+        read_cifar10(tmp_path)
+
+
 def test_emnist_has_its_own_names_more_classes_and_transposed_images(tmp_path):
     for half, pixels, labels in (("train", TRAIN, np.arange(57, 62)), ("test", TEST, [61, 0])):
         (tmp_path / f"emnist-byclass-{half}-images-idx3-ubyte").write_bytes(idx(pixels))

@@ -11,12 +11,14 @@ from tests.trials.networks.small import drawn_federation  # noqa: E402
 from trials.checks import InvalidParameter  # noqa: E402
 from trials.ifca.functions import Model, run_ifca_functions  # noqa: E402
 from trials.models.network import network_gradient, network_loss  # noqa: E402
+from trials.networks import training  # noqa: E402
 from trials.networks.architectures import convolutional_network, dense_network  # noqa: E402
 from trials.networks.federations import Federation  # noqa: E402
-from trials.networks.local_steps import batched, in_span, one_by_one  # noqa: E402
+from trials.networks.local_steps import as_functions, batched, in_span, one_by_one  # noqa: E402
 from trials.networks.training import (  # noqa: E402
     Options,
     accuracies_alone,
+    choose_device,
     client_losses,
     cluster_models,
     identity_accuracy,
@@ -27,6 +29,7 @@ from trials.networks.training import (  # noqa: E402
     train,
     train_alone,
     train_best,
+    train_kept,
 )
 
 DENSE = dense_network(side=8, hidden=6)
@@ -79,6 +82,40 @@ def test_rounds_are_those_of_the_algorithm_one_client_at_a_time(
     for mine, theirs in zip(found.models, other.models, strict=True):
         for name, leaf in tree(mine).items():
             np.testing.assert_allclose(leaf, theirs[name], atol=2e-6)
+
+
+@pytest.mark.parametrize(("known", "convolutional"), [(False, True), (True, True), (False, False)])
+def test_networks_go_through_the_functions_on_trees_a_client_at_a_time(
+    federation, known, convolutional
+):
+    """The same rounds.  Dense networks have gradients by hand as a third side."""
+    network = DENSE
+    if convolutional:
+        network = convolutional_network(channels=1, side=8, first=2, second=3, hidden=4)
+    labels = federation.clusters if known else None
+    given = {"network": network, "federation": federation, "options": OPTIONS, "seed": 1}
+    start, found = train(**given, until=0), train(**given, known_labels=labels)
+    clients = list(zip(*federation.batch(np.arange(federation.m)), strict=True))
+    model = as_functions(network)
+    other = run_ifca_functions(
+        model=model, clients=clients, k=2, step_size=0.2, n_iterations=4, local_steps=3,
+        starts=[{name: leaf.numpy() for name, leaf in each.items()} for each in start.models],
+        known_labels=labels, rng=np.random.default_rng(0),
+    )  # fmt: skip
+    np.testing.assert_array_equal(found.labels, other.labels)
+    np.testing.assert_allclose(found.losses, other.losses, rtol=1e-5)
+    for mine, theirs in zip(found.models, other.models, strict=True):
+        for name in network.names:
+            np.testing.assert_allclose(mine[name], theirs[name], atol=5e-6)
+    random = model.init(np.random.default_rng(0))
+    assert {name: leaf.shape for name, leaf in random.items()} == {
+        name: tuple(leaf.shape) for name, leaf in start.models[0].items()
+    }
+    if not convolutional:
+        x, y = clients[0]
+        by_hand = network_gradient(tree(network.init(5)), (x.reshape(5, -1).astype(float), y))
+        mine = model.gradient({n: leaf.numpy() for n, leaf in network.init(5).items()}, (x, y))
+        np.testing.assert_allclose(mine[DENSE.names[0]].T, by_hand["W1"], atol=1e-6)
 
 
 def test_steps_in_the_span_of_the_images_are_the_batched_steps(federation):
@@ -156,6 +193,58 @@ def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(federation, tmp_pa
         (tmp_path / "text.npz").write_text("no state")
         with pytest.raises(InvalidParameter, match="holds no state of this network"):
             load_state(tmp_path / path, network)
+
+
+def test_a_kept_run_goes_on_from_its_last_whole_round(federation, tmp_path, monkeypatch):
+    """It is stopped in the middle of its third round, and does two rounds more, not four."""
+    given = {"network": DENSE, "federation": federation, "options": OPTIONS, "seed": 3}
+    whole, done, real = train(**given), [], training._round
+
+    def counted(*arguments):
+        done.append(arguments[4])
+        if len(done) == 3:
+            raise KeyboardInterrupt
+        return real(*arguments)
+
+    monkeypatch.setattr(training, "_round", counted)
+    with pytest.raises(KeyboardInterrupt):
+        train_kept(tmp_path / "states", **given)
+    again = train_kept(tmp_path / "states", **given)
+    assert done == [0, 1, 2, 2, 3]
+    close(whole, again, rtol=0.0, atol=0.0)
+    assert whole.losses == again.losses
+    train_kept(tmp_path / "states", **given)
+    assert len(done) == 5, "a finished run is read"
+    assert [path.suffix for path in (tmp_path / "states").iterdir()] == [".npz"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"seed": 4},
+        {"options": replace(OPTIONS, step_size=0.1)},
+        {"network": dense_network(side=8, hidden=7)},
+        {"known_labels": np.zeros(8, dtype=np.int64)},
+        {"federation": drawn_federation(m=6, n=5)},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_another_run_does_not_go_on_from_a_kept_state(federation, tmp_path, change):
+    given = {"network": DENSE, "federation": federation, "options": OPTIONS, "seed": 3}
+    train_kept(tmp_path, **given)
+    found = train_kept(tmp_path, **{**given, **change})
+    close(found, train(**{**given, **change}), rtol=0.0, atol=0.0)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_the_device_is_the_one_asked_for_or_the_gpu_that_is_there(monkeypatch):
+    for there, wanted in ((True, "cuda"), (False, "cpu")):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda there=there: there)
+        assert choose_device() == wanted
+    assert choose_device("cpu") == "cpu"
+    for odd in ("cup", "cuda:77"):
+        with pytest.raises(InvalidParameter, match=f"device='{odd}' must be one of PyTorch's"):
+            choose_device(odd)
 
 
 def test_numbers_do_not_depend_on_how_many_clients_are_in_memory(federation):
