@@ -7,6 +7,7 @@ import pytest
 from numba import njit
 
 from trials.clustering.sparse import neighbour_weights, newton
+from trials.clustering.sparse.contraction import pulls
 from trials.clustering.sparse.graph import check_graph
 from trials.clustering.sparse.preconditioner import (
     aggregate,
@@ -16,6 +17,7 @@ from trials.clustering.sparse.preconditioner import (
     width_of_inverse,
 )
 from trials.clustering.sparse.product import Hessian, product
+from trials.clustering.sparse.release import release
 from trials.clustering.sparse.rows import lanes_of, load, pad, store, total
 
 
@@ -315,3 +317,31 @@ def test_a_step_goes_on_as_far_as_the_objective_falls(d):
         first = falls.index(True) if found else 19
         assert v == pytest.approx(p.u + shares[first] * step, rel=1e-12, abs=1e-12)
         assert out[2] == first + 2
+
+
+def test_parts_that_pull_harder_than_their_edges_hold_are_released():
+    rng = np.random.default_rng(3)
+    n, d, lam = 40, 3, 0.05
+    x = rng.standard_normal((n, d))
+    graph = check_graph(neighbour_weights(x, 5, connect="tree"), n)
+    labels = np.repeat([0, 1], [30, 10])
+    middle = np.repeat(np.arange(10), 4)
+    middle[28:32] = [7, 7, 10, 10]  # each stage is finer than the clusters
+    stages = [np.arange(n), np.unique(middle, return_inverse=True)[1]]
+    u = np.stack([x[labels == k].mean(axis=0) for k in (0, 1)])
+    q = np.empty((n, d))
+    pulls(graph, x, lam, labels, u, q)
+    w = graph.matrix().toarray()
+    expected = [tuple(np.flatnonzero(labels == k)) for k in (0, 1)]
+    for parts in stages[::-1]:
+        for part in (np.flatnonzero(parts == p) for p in np.unique(parts)):
+            rest = np.setdiff1d(np.flatnonzero(labels == labels[part[0]]), part)
+            held = lam * w[np.ix_(part, rest)].sum()
+            if 0.0 < 1.001 * held < np.linalg.norm(q[part].sum(axis=0)):
+                expected = [tuple(set(e) - set(part)) for e in expected] + [tuple(part)]
+    new, values = release(graph, labels, stages, q, lam, u)
+    found = {tuple(np.flatnonzero(new == k)) for k in range(values.shape[0])}
+    assert found == {tuple(sorted(e)) for e in expected if e}
+    assert len(found) > 2
+    same, _ = release(graph, labels, stages, q, 1e3, u)
+    assert (same == labels).all()

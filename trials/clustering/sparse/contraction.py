@@ -270,6 +270,34 @@ def pulls(
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+def pulls_of_parts(
+    graph: Graph,
+    labels: IntArray,
+    parts: IntArray,
+    q: FloatArray,
+    out: FloatArray,
+    hold: FloatArray,
+) -> None:
+    """Sum what flows must carry away from each part of a cluster, and the weights that hold it.
+
+    ``parts`` (n,) are finer than the clusters ``labels`` (n,), and ``q`` (n, d) is of `pulls`.
+    ``out`` (k, d) receives the sums, and ``hold`` (k,) the weights between a part and the rest of
+    its cluster.
+    """
+    indptr, indices, w = graph
+    out[:] = 0.0
+    hold[:] = 0.0
+    for i in range(labels.size):
+        part, own = parts[i], labels[i]
+        for c in range(q.shape[1]):
+            out[part, c] += q[i, c]
+        for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            if labels[j] == own and parts[j] != part:
+                hold[part] += w[e]
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
 def write_imbalance(
     graph: Graph, lam: float, delta: float, q: FloatArray, x: FloatArray, out: FloatArray
 ) -> float:

@@ -13,7 +13,9 @@ At every penalty the solver repeats these steps.
    tenth of the width.
 
 Without flows the path ends each penalty after 3.  A penalty far above the last one is approached in
-steps, because thousands of fusions at once stall Newton's method.
+steps, because thousands of fusions at once stall Newton's method.  These steps fuse roughly, and at
+the penalty itself the parts that should not have been fused are released
+(`trials.clustering.sparse.release`).
 
 Flows inside clusters follow from potentials (n, d), see `trials.clustering.sparse.certificate`.
 So a certificate takes O(n d) memory.
@@ -34,6 +36,7 @@ from trials.clustering.sparse import balance, contraction, newton
 from trials.clustering.sparse.certificate import MARGIN
 from trials.clustering.sparse.fusing import Fused
 from trials.clustering.sparse.graph import Graph, join_entries, reorder
+from trials.clustering.sparse.release import release
 from trials.clustering.sparse.rows import lanes_of, pad
 
 #: Points of a leaf of the tree that orders the points.
@@ -50,6 +53,8 @@ _ROUGH = 30.0
 _CERTIFY = 10.0
 #: Largest ratio of two penalties without one between them, and the relative gap of those between.
 _RATIO, _BETWEEN = 5.0, 1e-3
+#: Width of the smoothing at those, over the usual one.
+_WIDE = 30.0
 #: A value below so much of that of the fused components is below it without rounding.
 _SAME = 1.0 - 1e-9
 #: Rounds of splits at one penalty.
@@ -125,6 +130,9 @@ class Tracer:
         #: Error of the last prediction.  Nothing is known of it before one was compared.
         self.miss = math.inf
         self.speed: FloatArray | None = None
+        #: Whether a far penalty is approached, and the partitions (n,) on the way.
+        self.approaching = False
+        self.stages: list[IntArray] = []
         self.lam = self.lam_before = 0.0
         self.potentials = np.zeros((n, d))
         self.potentials_before: FloatArray | None = None
@@ -166,19 +174,27 @@ class Tracer:
         if lam == 0.0 or (lam > _RATIO * self.lam and self.end.is_at(lam)):
             self._trivial(lam)
             return
+        self.stages = []
         if lam > _RATIO * start:
-            steps = math.ceil(math.log(lam / start) / math.log(_RATIO))
-            for i in range(0 if self.lam < start else 1, steps):
-                between = start * (lam / start) ** (i / steps)
-                self._solve(between, max(tolerance, _BETWEEN), False, False)
-                # A rough solution may be the prediction itself.
-                self.miss = math.inf
+            self._approach(lam, start, max(tolerance, _BETWEEN))
         self._solve(lam, tolerance, flows, gaps)
         # A value below that of the fused components shows that they are not all fused.
         if self.primal < _SAME * self.end.objective:
             return
         if not self.is_at_the_end(tolerance, flows=flows, gaps=gaps) and self.end.is_at(lam):
             self._trivial(lam)
+
+    def _approach(self, lam: float, start: float, tolerance: float) -> None:
+        """Solve roughly, and with wide smoothing, at penalties from ``start`` up to a far one."""
+        steps = math.ceil(math.log(lam / start) / math.log(_RATIO))
+        self.approaching, width = True, self.width
+        self.width *= _WIDE
+        for i in range(0 if self.lam < start else 1, steps):
+            self._solve(start * (lam / start) ** (i / steps), tolerance, False, False)
+            # A rough solution may be the prediction itself.
+            self.miss = math.inf
+        self.approaching, self.width = False, width
+        self.stages.append(self.labels)
 
     def is_at_the_end(self, tolerance: float, *, flows: bool, gaps: bool = False) -> bool:
         """Whether `solve` would change nothing at larger penalties: each component is one cluster.
@@ -203,8 +219,10 @@ class Tracer:
         width = self.width
         for _ in range(_ROUNDS):
             goal = 2.0 * tolerance * bound
+            self._settle(u, lam, width, goal, flows)
+            if self.stages and not self.approaching:
+                self._release(lam, goal, flows)
             if not flows:
-                self._descend_once(u, lam, width, goal)
                 if gaps:
                     q = self._pulls(lam)
                     goal = 2.0 * _CERTIFY * tolerance * self.primal
@@ -212,7 +230,6 @@ class Tracer:
                 else:
                     self.primal, self.gap = self._objective(lam), math.nan
                 break
-            self._descend(u, lam, width, 0.1 * goal)
             q = self._pulls(lam)
             bound = self.primal
             goal = 2.0 * tolerance * bound
@@ -316,6 +333,15 @@ class Tracer:
         share = min((lam - self.lam) / (self.lam - self.lam_before), 1.5)
         return now + share * (now - (self.lam_before / lam) * self.potentials_before)
 
+    def _settle(
+        self, u: FloatArray, lam: float, width: float, tolerance: float, flows: bool
+    ) -> None:
+        """Solve and fuse from the values ``u`` (k, d), more exactly where flows are to follow."""
+        if flows:
+            self._descend(u, lam, width, 0.1 * tolerance)
+        else:
+            self._descend_once(u, lam, width, tolerance)
+
     def _descend(self, u: FloatArray, lam: float, width: float, tolerance: float) -> None:
         """Solve on the clusters' graph from ``u`` (k, d) and fuse, until no fusion is left."""
         while True:
@@ -334,6 +360,8 @@ class Tracer:
         """
         rough = _ROUGH * tolerance
         for _ in range(_PASSES):
+            if self.approaching:
+                self.stages.append(self.labels)
             u = self._minimise_and_fuse(u, lam, width, rough, _FEW_STEPS)
             done = self.work.newton[3] <= rough
             v = self._fuse(u, width)
@@ -343,6 +371,22 @@ class Tracer:
         if v is not u or self.work.newton[3] > tolerance:
             v = self._fuse(self._minimise_and_fuse(v, lam, width, tolerance, _STEPS), width)
         self.u = self._at_home(v)
+
+    def _release(self, lam: float, tolerance: float, flows: bool) -> None:
+        """Split off the loose parts of clusters, and solve again, where there are any."""
+        q = self._pulls(lam)
+        labels, u = release(self.full, self.labels, self.stages, q, lam, self.u)
+        self.stages = []
+        if u.shape[0] > self.n_clusters:
+            self._regroup(labels, u.shape[0])
+            self._settle(u, lam, self.width, tolerance, flows)
+
+    def _regroup(self, labels: IntArray, count: int) -> None:
+        """Replace the clusters by the finer ones of ``labels`` (n,), whose values are still old."""
+        last, guess = self.last[self.labels], self.guess[self.labels]
+        self._start_again()
+        self.last, self.guess = last, guess
+        self._merge(labels, count, self.x)
 
     def _at_home(self, u: FloatArray) -> FloatArray:
         """The values ``u`` (k, d), and the mean of its points for each cluster without a link."""
@@ -497,9 +541,6 @@ class Tracer:
         shift = np.empty_like(v)
         contraction.means(self.potentials, np.ones(n), labels, shift, mass)
         self.potentials -= shift[labels]
-        last, guess = self.last[self.labels], self.guess[self.labels]
-        self._start_again()
-        self.last, self.guess = last, guess
-        self._merge(labels, count, self.x)
+        self._regroup(labels, count)
         self.u = v
         return True
