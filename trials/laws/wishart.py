@@ -283,6 +283,43 @@ def _surely_not_preferred(
 
 
 @njit(cache=True, nogil=True)
+def _tails(
+    theta: FloatArray,
+    centre: FloatArray,
+    alive: IntArray,
+    own: int,
+    squares: FloatArray,
+    sigma: float,
+    n: int,
+    least: float,
+    margins: FloatArray,
+    roots: FloatArray,
+    tail: FloatArray,
+) -> float:
+    """The probabilities that one client prefers each rival to its own model, and their sum.
+
+    ``squares`` (k,) are the squared distances of the models from the client's ``centre``, and
+    ``least`` is that of `_surely_not_preferred`.  ``tail`` (k,) receives the probabilities of the
+    rivals among ``alive``.  ``margins`` and ``roots`` (k,) receive their margins where those are
+    computed.
+    """
+    rounding = 1e-15 * (theta.shape[1] + 10.0)
+    total = 0.0
+    for j in alive:
+        if j == own:
+            continue
+        if _surely_not_preferred(squares[own], squares[j], rounding, sigma, least):
+            tail[j] = 0.0
+            continue
+        margins[j], roots[j] = margin(theta[own], theta[j], centre, sigma)
+        if math.isnan(margins[j]):  # a certain tie: the smaller index is taken
+            margins[j] = -math.inf if j < own else math.inf
+        tail[j] = math.exp(log_tail(margins[j], float(n))) if margins[j] > -math.inf else 1.0
+        total += tail[j]
+    return total
+
+
+@njit(cache=True, nogil=True)
 def label_counts(
     theta: FloatArray,
     theta_star: FloatArray,
@@ -331,8 +368,8 @@ def label_counts(
     >>> counts.sum(axis=1).tolist()
     [40, 60]
     """
-    # One function, because each way out of the loop over clusters leaves draws undone: the order
-    # of the draws, which the stream fixes, is read from top to bottom.
+    # Each way out of the loop over clusters leaves draws undone: the order of the draws, which the
+    # stream fixes, is read from top to bottom.
     k, d = theta.shape
     representative = np.empty(k, np.int64)
     alive = _distinct_models(theta, representative)
@@ -345,26 +382,16 @@ def label_counts(
         for c in range(d):
             columns[c, j] = theta[j, c]
     squares = np.empty(k)
-    rounding = 1e-15 * (d + 10.0)
     least = math.expm1(2.0 * _SURE / n) if n > 2 else math.inf
     for a in range(k):
         for j in range(k):
             counts[a, j] = 0
         own = representative[a]
         counts[a, own] = sizes[a]
-        total = 0.0
         _squared_distances(columns, theta_star[a], squares)
-        for j in alive:
-            if j == own:
-                continue
-            if _surely_not_preferred(squares[own], squares[j], rounding, sigma, least):
-                tail[j] = 0.0
-                continue
-            margins[j], roots[j] = margin(theta[own], theta[j], theta_star[a], sigma)
-            if math.isnan(margins[j]):  # a certain tie: the smaller index is taken
-                margins[j] = -math.inf if j < own else math.inf
-            tail[j] = math.exp(log_tail(margins[j], float(n))) if margins[j] > -math.inf else 1.0
-            total += tail[j]
+        total = _tails(
+            theta, theta_star[a], alive, own, squares, sigma, n, least, margins, roots, tail
+        )
         if alive.size == 2:
             other = alive[0] + alive[1] - own
             moved = rng.binomial(sizes[a], tail[other])

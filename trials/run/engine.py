@@ -133,17 +133,7 @@ def ensure(
     for demand in merged:
         store.register(demand.experiment, demand.params)
     owners = {(demand.experiment.name, canonical_json(demand.params)): demand for demand in merged}
-    tasks: list[Task] = []
-    stored_before: set[str] = set()
-    for demand in sorted(merged, key=_declared_seconds, reverse=True):
-        stored = store.blocks(demand.experiment, demand.params)
-        if stored:
-            stored_before.add(demand.experiment.name)
-        tasks += (
-            Task(demand.experiment, demand.params, store.root_seed, block)
-            for block in range(demand.n_blocks)
-            if block not in stored
-        )
+    tasks, stored_before = _missing(store, merged)
     if blockwise:
         tasks.sort(key=lambda task: task.block)
     if not tasks:
@@ -171,6 +161,25 @@ def ensure(
     with single_threaded_blas():
         _compute(store, tasks, executor, committed, _Raised(stored_before))
     return len(tasks)
+
+
+def _missing(store: RunStore, demands: Sequence[Demand]) -> tuple[list[Task], set[str]]:
+    """The blocks that the store lacks, those of the dearest trials first.
+
+    The second value names the experiments of which some demanded cell has a block.
+    """
+    tasks: list[Task] = []
+    stored_before: set[str] = set()
+    for demand in sorted(demands, key=_declared_seconds, reverse=True):
+        stored = store.blocks(demand.experiment, demand.params)
+        if stored:
+            stored_before.add(demand.experiment.name)
+        tasks += (
+            Task(demand.experiment, demand.params, store.root_seed, block)
+            for block in range(demand.n_blocks)
+            if block not in stored
+        )
+    return tasks, stored_before
 
 
 def _refuse_too_many(n_blocks: int) -> None:

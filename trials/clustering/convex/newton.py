@@ -411,6 +411,51 @@ def _conjugate_gradients(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _line_search(
+    u: FloatArray,
+    step: FloatArray,
+    b: FloatArray,
+    mass: FloatArray,
+    w: FloatArray,
+    lam: float,
+    mu: float,
+    eps: float,
+    penalty: float,
+    norm: float,
+    slope: float,
+    first: FloatArray,
+    second: FloatArray,
+    trial: FloatArray,
+    trial_g: FloatArray,
+) -> tuple[bool, float, float, float]:
+    """Halve the step from ``u`` until the gradient is half as long or the value falls enough.
+
+    ``penalty`` and ``norm`` are the penalty and the gradient's dual norm at ``u``, and ``slope`` is
+    the derivative along the step.  ``trial``, ``trial_g`` (d, K), ``first`` and ``second`` (K, K)
+    receive the last point tried, its gradient and its curvatures.  Returns whether that point is
+    accepted, the change of the value, the penalty and the norm there.
+    """
+    t = 1.0
+    change, trial_penalty, trial_norm = 0.0, penalty, norm
+    for _ in range(40):
+        # The decrease of the quadratic part in closed form: no cancellation near the optimum.
+        change = 0.0
+        for c in range(u.shape[0]):
+            for k in range(u.shape[1]):
+                s = t * step[c, k]
+                trial[c, k] = u[c, k] + s
+                change += mass[k] * s * (mu * (u[c, k] + 0.5 * s) - b[c, k])
+        trial_penalty = pair_curvatures(trial, w, eps, first, second)
+        change += lam * (trial_penalty - penalty)
+        gradient(trial, b, mass, first, lam, mu, trial_g)
+        trial_norm = _dual_norm(trial_g, mass)
+        if trial_norm <= 0.5 * norm or change <= 1e-4 * t * slope:
+            return True, change, trial_penalty, trial_norm
+        t *= 0.5
+    return False, change, trial_penalty, trial_norm
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def newton(
     b: FloatArray,
     mass: FloatArray,
@@ -431,8 +476,6 @@ def newton(
     ``out`` (3,) receives the final dual norm, the number of steps and the number of Hessian
     products.  O(K^3 + K^2 d) time a step and O(K^2 + K d) memory.
     """
-    # One function, because the line search and the two stopping rules read and write the same six
-    # buffers and the norms of the last step.
     d, n_nodes = u.shape
     first = np.empty((n_nodes, n_nodes))
     second = np.empty((n_nodes, n_nodes))
@@ -476,26 +519,10 @@ def newton(
             )  # fmt: skip
         out[2] += products
         out[1] += 1.0
-        slope = _dot(step, g)
-        t = 1.0
-        accepted = False
-        change, trial_penalty, trial_norm = 0.0, penalty, norm
-        for _ in range(40):
-            # The decrease of the quadratic part in closed form: no cancellation near the optimum.
-            change = 0.0
-            for c in range(d):
-                for k in range(n_nodes):
-                    s = t * step[c, k]
-                    trial[c, k] = u[c, k] + s
-                    change += mass[k] * s * (mu * (u[c, k] + 0.5 * s) - b[c, k])
-            trial_penalty = pair_curvatures(trial, w, eps, first, second)
-            change += lam * (trial_penalty - penalty)
-            gradient(trial, b, mass, first, lam, mu, trial_g)
-            trial_norm = _dual_norm(trial_g, mass)
-            if trial_norm <= 0.5 * norm or change <= 1e-4 * t * slope:
-                accepted = True
-                break
-            t *= 0.5
+        accepted, change, trial_penalty, trial_norm = _line_search(
+            u, step, b, mass, w, lam, mu, eps, penalty, norm, _dot(step, g),
+            first, second, trial, trial_g,
+        )  # fmt: skip
         if not accepted:
             break
         if trial_norm > 0.5 * norm:

@@ -109,6 +109,43 @@ def _means(points: FloatArray, labels: IntArray, counts: IntArray, sums: FloatAr
 
 
 @njit(cache=True, nogil=True)
+def _move(counts: IntArray, sums: FloatArray, centers: FloatArray) -> float:
+    """Move each centre to its cluster's mean, and return the summed squared shift.
+
+    An empty cluster keeps its centre.
+    """
+    shift = 0.0
+    for k in range(counts.size):
+        if counts[k] == 0:
+            continue
+        for j in range(centers.shape[1]):
+            mean = sums[k, j] / counts[k]
+            shift += (mean - centers[k, j]) ** 2
+            centers[k, j] = mean
+    return shift
+
+
+@njit(cache=True, nogil=True)
+def _inertia(
+    points: FloatArray, labels: IntArray, centers: FloatArray, by_axis: FloatArray
+) -> float:
+    """The summed squared distances of the points from their centres.
+
+    ``by_axis`` (d,) is work space: one sum a coordinate, because a single one would not vectorise.
+    """
+    for j in range(by_axis.size):
+        by_axis[j] = 0.0
+    for i in range(points.shape[0]):
+        center = centers[labels[i]]
+        for j in range(by_axis.size):
+            by_axis[j] += (points[i, j] - center[j]) ** 2
+    inertia = 0.0
+    for j in range(by_axis.size):
+        inertia += by_axis[j]
+    return inertia
+
+
+@njit(cache=True, nogil=True)
 def iterate(
     points: FloatArray,
     points_t: FloatArray,
@@ -133,8 +170,8 @@ def iterate(
     units of length.  ``work`` and ``nearest_sq`` (m,) and ``sums`` (k, d) are work space.
     ``centers`` is (k, d) and ``labels`` (m,).  Returns (inertia, iterations, converged).
     """
-    # One function, because scikit-learn's order of assigning, moving and stopping is the contract:
-    # it is compared line by line.
+    # Scikit-learn's order of assigning, moving and stopping is the contract: the loop is compared
+    # with it line by line.
     m = points.shape[0]
     n_clusters, d = centers.shape
     counts = np.empty(n_clusters, np.int64)
@@ -167,14 +204,7 @@ def iterate(
             if screened:  # which leaves no distances
                 assign(points_t, centers, work, nearest_sq, labels)
             moved = _relocate_empty(points, nearest_sq, labels, counts, sums)
-        shift = 0.0
-        for k in range(n_clusters):
-            if counts[k] == 0:
-                continue  # an empty cluster keeps its centre
-            for j in range(d):
-                mean = sums[k, j] / counts[k]
-                shift += (mean - centers[k, j]) ** 2
-                centers[k, j] = mean
+        shift = _move(counts, sums, centers)
         strict = True
         for i in range(m):
             if labels[i] != previous[i]:
@@ -186,17 +216,7 @@ def iterate(
         converged = strict or shift <= shift_tol
     if not strict:
         assign(points_t, centers, work, nearest_sq, labels)
-    by_axis = sums[0]  # free by now, one sum a coordinate, because a single one would not vectorise
-    for j in range(d):
-        by_axis[j] = 0.0
-    for i in range(m):
-        center = centers[labels[i]]
-        for j in range(d):
-            by_axis[j] += (points[i, j] - center[j]) ** 2
-    inertia = 0.0
-    for j in range(d):
-        inertia += by_axis[j]
-    return inertia, n_iter, converged
+    return _inertia(points, labels, centers, sums[0]), n_iter, converged
 
 
 @njit(cache=True, nogil=True)
