@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -82,6 +83,13 @@ def test_what_is_said_of_all_cells_holds_for_those_that_are_not_shown() -> None:
     hidden = decode(cell(0, params={"m": 1}, n_trials=50, bound=1.0, observed=0.0), Cell, "cell")
     table = cell_table([hidden, *shown], "p.a")
     assert len(table.rows) == MAX_ROWS
+    # a parameter that only the hidden cell has otherwise is none that all cells share
+    same = [decode(cell(i, params={"m": i, "d": 7}), Cell, "cell") for i in range(1, MAX_ROWS + 4)]
+    odd = decode(cell(0, params={"m": 1, "d": 8}), Cell, "cell")
+    told = cell_table([odd, *same], "p.a", line=math.inf)
+    assert "$d$" in told.head
+    assert "d=7" not in told.caption
+    assert "d=7" in cell_table(same, "p.a", line=math.inf).caption
     assert "$1$" not in [row[0] for row in table.rows]
     assert "trials each" not in table.caption
     assert "all cells" not in table.caption

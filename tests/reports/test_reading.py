@@ -12,7 +12,7 @@ from reports.overview import _duration, abstract, date, environment, first_sente
 from reports.reading import Tried, severity, sort_claims
 from reports.schema import Cell, Claim, Power, Summary, decode
 from reports.text import capital, enumerate_items, plural, sentence
-from tests.reports.fakes import claim, refuted, undrawn
+from tests.reports.fakes import cell, claim, refuted, undrawn
 
 
 def tried(name: str = "p.a", **changes: Any) -> Tried:
@@ -314,3 +314,20 @@ def test_the_sentence_of_a_search_says_by_how_much_the_statement_holds(
     }
     tried = Tried(key="p.a", name="p-a", claim=decode(document, Claim, "claim"))
     assert tried.answer.endswith(told)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ([{"ratio": 0.5}, {"ratio": 0.9, "void": "a placebo"}, {"ratio": 0.7}], 0.7),
+        ([{"ratio": None}, {"ratio": -2.0}], -2.0),
+        ([{"ratio": None}, {"ratio": 3.0, "void": "a placebo"}], None),
+    ],
+)
+def test_the_worst_cell_is_live_and_has_a_ratio(
+    changes: list[dict[str, Any]], expected: float | None
+) -> None:
+    body = claim("p.a")
+    body["evidence"]["cells"] = [cell(i, **each) for i, each in enumerate(changes)]
+    found = Tried(key="p.a", name="a", claim=decode(body, Claim, "claim")).worst
+    assert (None if found is None else found.ratio) == expected

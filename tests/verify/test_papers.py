@@ -1,5 +1,6 @@
 """The catalogue: papers that come with the suite, from installed packages and from own files."""
 
+import importlib
 import os
 import re
 import tomllib
@@ -19,6 +20,8 @@ from verify.claim import SEVERITIES, Finding
 from verify.evidence import Verdict
 from verify.papers import Paper, catalogue
 from verify.session import RunConfig
+
+OWN_CLAIMS = ("sxy.anchors", "sxy.subspace")
 
 pytestmark = pytest.mark.usefixtures("forked_workers")
 IFCA = catalogue().paper("ifca")
@@ -274,3 +277,15 @@ def test_a_finding_has_a_headline_that_is_read_alone(finding: Finding) -> None:
     assert re.fullmatch(r"[A-Z].{30,150}\.", finding.headline)
     assert not re.search(r"\.\s+[A-Z]", finding.headline)
     assert not re.match(r"(No|Yes|True|False|This|That|It|They)\b[ :,]*(:|is|of)", finding.headline)
+
+
+def test_a_claim_that_a_module_imports_is_not_its_own(monkeypatch):
+    """Also where it stands in a table of the importing module."""
+    first, second = (importlib.import_module(f"verify.claims.{name}") for name in OWN_CLAIMS)
+    before = papers.collect(first), papers.collect(second)
+    assert before[0]
+    assert before[1]
+    monkeypatch.setattr(first, "borrowed", before[1][0], raising=False)
+    monkeypatch.setattr(first, "borrowed_table", before[1][:2], raising=False)
+    assert papers.collect(first) == before[0]
+    assert papers.collect(second, first) == before[1] + before[0]

@@ -54,3 +54,19 @@ def test_simulated_gradients_exceed_the_limit_no_more_often(
         limit = math.exp(log_gradient_tail(n, d, distance, sigma, bound))
         assert np.mean(norms > bound) <= limit + 5 * math.sqrt(limit / norms.size)
     assert log_gradient_tail(n, d, distance, sigma, 3 * float(norms.max())) < math.log(1e-4)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(100, 1), (100, 4), (100, 100), (3, 7), (1, 1)])
+def test_the_limits_are_the_sum_of_two_tails_and_never_above_one(rows: int, columns: int) -> None:
+    """By the theorem written out: s_max above sqrt(N + b), and s_min below sqrt(N - b)."""
+    root_n, root_d = math.sqrt(rows), math.sqrt(columns)
+    for bound in (0.0, 0.5, 1.0, rows / 5, rows - 1e-9, rows, rows + 1e-9, 2.0 * rows, 900.0):
+        parts = []
+        above = math.sqrt(rows + bound) - root_n - root_d
+        parts.append(math.exp(-0.5 * max(above, 0.0) ** 2))
+        if bound < rows:  # no singular value is below zero
+            below = root_n - root_d - math.sqrt(rows - bound)
+            parts.append(math.exp(-0.5 * max(below, 0.0) ** 2))
+        found = log_gram_tail(rows, columns, bound)
+        assert found <= 0.0
+        assert found == pytest.approx(math.log(min(sum(parts), 1.0)), rel=1e-9, abs=1e-12)

@@ -77,3 +77,23 @@ def test_edges():
     assert wrong_label(1e-9, 1.0, 1, 5) == pytest.approx(1.0)
     with pytest.raises(InvalidParameter, match="n=0 must be"):
         spike_probability(1.0, 1.0, 0)
+
+
+@pytest.mark.parametrize("k", [2, 3, 4, 11])
+def test_rivals_share_what_is_certain_and_no_more(k):
+    """A spike is of one rival at a time, so the probabilities of k - 1 rivals add up to one."""
+    for gap, eta in ((0.0, 1.0), (1e-9, 3.0), (1.0, 1e9)):
+        each = spike_probability(gap, eta, 1, k)
+        assert (k - 1) * each <= 1.0 + 1e-12
+        assert wrong_label(gap, eta, 1, k) == pytest.approx((k - 1) * each, rel=1e-9)
+    if k > 2:  # with two models and one sample only a gap of zero leaves nothing to chance
+        assert spike_probability(0.0, 1.0, 1, k) == pytest.approx(1.0 / (k - 1), rel=1e-12)
+
+
+@pytest.mark.parametrize(("n", "k"), [(1, 2), (7, 2), (7, 5), (400, 3)])
+def test_a_mislabelled_client_is_rarer_for_wider_gaps_and_the_same_in_any_unit(n, k):
+    found = [wrong_label(gap, 0.7, n, k) for gap in (0.0, 0.01, 0.3, 2.0, 50.0)]
+    assert found == sorted(found, reverse=True)
+    assert 0.0 < found[-1] < found[0] <= 1.0
+    scaled = [wrong_label(64.0 * gap, 64.0 * 0.7, n, k) for gap in (0.0, 0.01, 0.3, 2.0, 50.0)]
+    assert scaled == pytest.approx(found, rel=1e-9)

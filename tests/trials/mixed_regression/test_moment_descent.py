@@ -601,6 +601,12 @@ def test_groups_are_components_largest_first():
     assert ties.labels.tolist() == [0, 1, 0, 3, 1, 2, 2, 0]
     assert ties.sizes.tolist() == [3, 2, 2, 1]
     assert anchor_groups.group_anchors(theta[:1], 1.0).sizes.tolist() == [1]
+    # Closer than Delta/2, in any unit: at exactly Delta/2 two anchors stay apart.
+    for unit in (1.0, 2.0**-300, 2.0**300):
+        pair = unit * np.array([[0.0], [2.0]])
+        assert anchor_groups.group_anchors(pair, 4.0 * unit).sizes.tolist() == [1, 1]
+        wider = unit * float(np.nextafter(4.0, 5.0))
+        assert anchor_groups.group_anchors(pair, wider).sizes.tolist() == [2]
 
 
 def test_bad_inputs_are_refused():

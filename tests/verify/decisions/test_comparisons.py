@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 from scipy.optimize import brentq
-from scipy.stats import beta, binom
+from scipy.stats import beta, binom, norm
 
 from bounds.statement import Contrast
 from trials.checks import InvalidParameter
@@ -159,8 +159,6 @@ def test_jonckheere_agrees_with_all_permutations():
     observed = statistic(groups)
     exact_mean, exact_sd = np.mean(values), np.std(values)
     z = (observed - exact_mean) / exact_sd
-    from scipy.stats import norm
-
     assert jonckheere(groups) == pytest.approx(norm.sf(z), rel=1e-9)
 
 
@@ -177,8 +175,6 @@ def test_jonckheere_counts_ties_exactly():
         )
 
     drawn = np.array([statistic(rng.permutation(pooled)) for _ in range(20_000)])
-    from scipy.stats import norm
-
     z = norm.isf(jonckheere(groups))
     # the variance for ties: its relative Monte Carlo error is sqrt(2 / 20,000) = 0.01, and 5 of
     # them are allowed
@@ -321,3 +317,28 @@ def test_a_tie_speaks_for_neither_method():
     assert test.decide(mostly, same).status == "fails"
     assert test.decide(same, mostly).observed == 0.375
     assert test.decide(same, mostly).status == "holds"
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        [[1.0, 1.0], [1.0, 2.0], [2.0, 2.0, 3.0]],
+        [[0.0, 1.0, 1.0], [1.0, 1.0]],
+        [[5.0], [5.0, 5.0], [5.0, 6.0, 6.0]],
+        [[1.0], [2.0]],
+    ],
+)
+def test_the_variance_of_a_trend_with_ties_is_that_of_all_orders(groups):
+    """Every order of the pooled values into the groups, whatever their ties."""
+    pooled, sizes = np.concatenate(groups), np.cumsum([len(g) for g in groups])[:-1]
+
+    def statistic(values):
+        parts = np.split(np.asarray(values), sizes)
+        return sum(
+            np.sum((low[:, None] < high) + 0.5 * (low[:, None] == high))
+            for low, high in itertools.combinations(parts, 2)
+        )
+
+    every = [statistic(order) for order in itertools.permutations(pooled.tolist())]
+    z = norm.isf(jonckheere([np.array(g) for g in groups]))
+    assert (statistic(pooled) - np.mean(every)) / np.std(every) == pytest.approx(z, rel=1e-9)

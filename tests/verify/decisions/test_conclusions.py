@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from trials.checks import InvalidParameter
-from verify.decisions.combine import worst
+from verify.decisions.combine import CellDecision, combine, worst
 from verify.decisions.constants.decision import conclude
 from verify.decisions.constants.drift import Drift, DriftSlope
 from verify.decisions.constants.extrapolation import Attempt
@@ -94,3 +94,19 @@ def test_a_statement_of_several_parts_is_as_good_as_its_worst_part(parts) -> Non
     refuted, supported = Verdict.REFUTED in parts, set(parts) == {Verdict.SUPPORTED}
     assert (worst(parts) is Verdict.REFUTED) == refuted
     assert (worst(parts) is Verdict.SUPPORTED) == supported
+
+
+@pytest.mark.parametrize(
+    ("statuses", "word", "said"),
+    [
+        (("fails", "trivial", "holds", "open"), "REFUTED", "1 of 3 cells contradict"),
+        (("trivial", "open", "open", "holds"), "INCONCLUSIVE", "2 of 3 cells unresolved"),
+        (("trivial", "holds", "holds", "trivial"), "SUPPORTED", "all 2 cells; the bound allows ev"),
+        (("trivial", "trivial"), "VACUOUS", "in every cell"),
+    ],
+)
+def test_trivial_cells_are_counted_nowhere_but_among_themselves(statuses, word, said) -> None:  # type: ignore[no-untyped-def]
+    made = [CellDecision(status=status, n_trials=9, bound=0.5) for status in statuses]
+    verdict, why = combine(made)
+    assert verdict.value == word
+    assert said in why

@@ -708,3 +708,12 @@ def test_the_witness_of_infeasible_choices_is_a_smallest_set_that_rules_out_all(
         assert len(found) >= 3 or covers
         sizes.add(len(found))
     assert sizes >= {1, 2, 3}
+
+
+def test_one_cell_below_its_trivial_bound_is_enough_for_a_statement_to_say_something() -> None:
+    cells = make_cells(sharp)
+
+    def trivial(cell: CellSample) -> float:
+        return 1e3 if cell.params == cells[-1].params else 1e-3
+
+    assert decide(cells, trivial=trivial).verdict is Verdict.SUPPORTED

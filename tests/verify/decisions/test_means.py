@@ -321,3 +321,19 @@ def test_catonis_arguments_are_best_at_powers_of_four_up_to_the_horizon() -> Non
     best = [16, 64, 256, 1024, 4096]
     assert sizes == pytest.approx([math.sqrt(2 * math.log(20) / (2.0 * n)) for n in best])
     assert _catoni_sizes(2.0, 0.05, 10).size == 1
+
+
+@pytest.mark.parametrize("level", [0.2, 0.01])
+def test_the_limits_of_an_equality_have_half_of_its_level_each(level):
+    x = np.random.default_rng(3).beta(2.0, 3.0, 200)
+    test = MeanTest(bound=0.4, side="equals", knowledge=SHARE, horizon=400, refute_level=level,
+                    support_level=0.3)  # fmt: skip
+
+    def lower(values, knowledge, target):
+        return LowerTest(knowledge=knowledge, target=target, level=level / 2, horizon=400).limit(
+            values
+        )
+
+    found = test.limits(x)
+    assert found == (lower(x, SHARE, 0.4), -lower(-x, SHARE.mirrored(), -0.4))
+    assert found[0] < 0.4 < found[1]

@@ -112,3 +112,24 @@ def test_the_log_of_no_probability_is_the_lowest() -> None:
     assert log_or_lowest(0.25) == math.log(0.25)
     assert log_or_lowest(Fraction(1, 10**400)) == LOWEST
     assert log_or_lowest(0.0) == LOWEST
+
+
+@pytest.mark.parametrize("measure", [SHARE, LOG_DIFFERENCE], ids=lambda m: m.unit)
+def test_of_limits_the_lower_is_printed_and_the_harder_one_is_the_worst(measure):
+    limits = Limits(lower=-3.0, upper=-2.0)
+    low, high = (measure.shown(end) for end in (-3.0, -2.0))
+    assert measure.shown(limits) == low < high
+    assert measure.worst(r"\le", limits) == measure.worst("=", limits) == high
+    assert measure.worst(r"\ge", limits) == low
+
+
+@given(a=NUMBERS, b=NUMBERS)
+def test_the_log_of_a_ratio_is_antisymmetric_and_turns_with_both_signs(a, b):
+    value = LOG_RATIO.excess(a, b)
+    assert value == pytest.approx(max(min(math.log(a / b), 1e3), -1e3), abs=1e-9)
+    assert LOG_RATIO.excess(b, a) == -value
+    assert LOG_RATIO.excess(-a, -b) == pytest.approx(-value, abs=1e-12)
+    # of two signs: beyond every ratio, in the order of distance
+    assert LOG_RATIO.excess(a, -b) == -LOG_RATIO.excess(-b, a) > 900.0
+    assert LOG_RATIO.excess(2.0 * a, -b) > LOG_RATIO.excess(a, -b)
+    assert LOG_RATIO.excess(a, 0.0) == -LOG_RATIO.excess(0.0, a) > 900.0

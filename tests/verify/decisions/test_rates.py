@@ -12,7 +12,13 @@ import pytest
 from scipy.stats import t as student
 
 from trials.checks import InvalidParameter
-from verify.decisions.rates import contraction_factor, decide_rate, fit_power_law, why_ruled
+from verify.decisions.rates import (
+    along,
+    contraction_factor,
+    decide_rate,
+    fit_power_law,
+    why_ruled,
+)
 from verify.evidence import Verdict
 
 
@@ -196,3 +202,20 @@ def test_exponential_values_rule_no_mean():
     rng = np.random.default_rng(0)
     ruled = sum(bool(why_ruled(rng.standard_exponential(128))) for _ in range(2_000))
     assert ruled <= 10  # 0.7 are expected: a false alarm has probability 1e-9
+
+
+@pytest.mark.parametrize(
+    "direction", [{"m": 1}, {"m": 2, "d": 1}, {"d": -3, "c": 1}, {"m": 0.5, "d": 1, "c": -2}]
+)
+def test_growth_along_a_direction_is_the_sum_of_its_shares_of_the_exponents(direction):
+    rng = np.random.default_rng(2)
+    x = {name: np.exp(rng.uniform(0.0, 3.0, 12)) for name in ("m", "d", "c")}
+    powers = {"m": 0.7, "d": -1.25, "c": 0.4}
+    y = 3.0 * np.prod([x[name] ** powers[name] for name in x], axis=0)
+    y *= np.exp(0.01 * rng.standard_normal(12))
+    pivot, turned = along(x, direction)
+    plain, moved = fit_power_law(y, x), fit_power_law(y, turned)
+    expected = sum(direction[name] * plain.exponents[plain.names.index(name)] for name in direction)
+    assert moved.exponents[moved.names.index(pivot)] == pytest.approx(expected, rel=1e-9)
+    assert moved.r_squared == pytest.approx(plain.r_squared, rel=1e-12)  # the same fit
+    assert pivot in direction

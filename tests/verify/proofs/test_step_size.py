@@ -6,6 +6,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import flint
+import mpmath
 import pytest
 import sympy as sp
 
@@ -13,6 +15,7 @@ from bounds.statement import Constant, Statement, Term
 from tests.stated import NOBODY
 from verify.proofs.certificate import NotProved, check
 from verify.proofs.step_size import no_step_size_serves
+from verify.proofs.terms import enclose
 
 err, c_2, m = sp.symbols("err c_2 m")
 STATEMENT = Statement(
@@ -74,3 +77,31 @@ def test_a_spread_that_hides_the_gap_proves_nothing() -> None:
     no_step_size_serves(STATEMENT, values(sizes), sizes, spread=Fraction(1, 100))
     with pytest.raises(NotProved):
         no_step_size_serves(STATEMENT, values(sizes), sizes, spread=Fraction(1, 5))
+
+
+@pytest.mark.parametrize(("sizes", "spread"), [([1000, 4000], 100), ([50, 90, 900], 40)])
+def test_the_proof_adds_the_tails_of_its_argument(sizes: list[int], spread: int) -> None:
+    """Each side of the certificate against the formulas of the module with 30 digits."""
+    proof = no_step_size_serves(STATEMENT, values(sizes), sizes, spread=Fraction(1, spread))
+    n, m, k = 10_000, sum(sizes), len(sizes)
+    with mpmath.workdps(30), flint.ctx.workprec(128):
+        start, sigma, eps = mpmath.mpf("0.25"), mpmath.mpf("0.5"), mpmath.mpf(1) / spread
+        bound = start / 2 + mpmath.mpf(1) / 1000
+        ratio = mpmath.mpf(sizes[-1]) / sizes[0]
+        a_n = (3 / (4 * ratio * (1 - eps)) + 1 / (4 * (1 + eps))) / sizes[0]  # a times n
+        signal = (mpmath.mpf("0.5") - start) ** 2 / (start**2 + sigma**2)
+        labels = m * (k - 1) * (1 + signal) ** (-mpmath.mpf(n) / 2)
+        for j, sign in ((0, 1), (-1, -1)):
+            edge = sizes[j] * (1 + sign * eps)  # K/n at the edge of its range
+            missed = start * sign * (1 - a_n * edge) - bound
+            x = missed / (a_n / n * sigma * mpmath.sqrt(edge * n))
+            gap = sign * eps - mpmath.log1p(sign * eps)
+            hits = mpmath.exp(-mpmath.mpf(sizes[j] * n) / 2 * gap) + mpmath.exp(-(x**2) / 2)
+            first, second = proof.inequalities[:2] if j == 0 else proof.inequalities[2:]
+            for term, expected in (
+                (first.left, missed),
+                (second.left, hits + labels),
+                (second.right, 1 - mpmath.mpf(1) / m),
+            ):
+                found = mpmath.mpf(enclose(term).mid().str(25, radius=False))
+                assert abs(found - expected) <= 1e-9 * abs(expected)
