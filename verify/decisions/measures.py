@@ -58,15 +58,19 @@ class Measure:
     def violation(self, relation: str, observed: Any, bound: Any) -> Any:
         r"""How far ``observed relation bound`` fails, for \le, \ge and =.
 
-        `Limits` on the observed side violate where both of them do, and the relation holds where
-        both of them keep it.  Between the two it is undecided (NaN), and so it is where the side
-        that should be smaller overflows, or where a side is NaN.
+        `Limits` on the observed side violate where both of them do, on the same side, and the
+        relation holds where both of them keep it.  Between the two it is undecided (NaN), and so it
+        is where the side that should be smaller overflows, or where a side is NaN.
         """
         if isinstance(observed, Limits):
             limits = observed.lower, observed.upper
             if any(limit != limit for limit in limits):
                 return math.nan
             ends = [self.violation(relation, limit, bound) for limit in limits]
+            if relation == "=" and observed.lower < bound < observed.upper:
+                return (
+                    math.nan
+                )  # both limits are off on different sides, and the value may be right
             known = [end for end in ends if end == end]  # an upper limit may overflow
             if known and min(known) > 0:
                 return min(known)

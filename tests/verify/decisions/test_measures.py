@@ -133,3 +133,16 @@ def test_the_log_of_a_ratio_is_antisymmetric_and_turns_with_both_signs(a, b):
     assert LOG_RATIO.excess(a, -b) == -LOG_RATIO.excess(-b, a) > 900.0
     assert LOG_RATIO.excess(2.0 * a, -b) > LOG_RATIO.excess(a, -b)
     assert LOG_RATIO.excess(a, 0.0) == -LOG_RATIO.excess(0.0, a) > 900.0
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=lambda m: m.unit)
+def test_an_equality_with_a_value_between_the_limits_is_undecided(measure):
+    """Both limits differ from the bound, and the quantity itself may not."""
+    sign = -1.0 if measure.logs else 1.0
+    low, middle, high = sorted(sign * x for x in (2.0, 3.0, 5.0))
+    limits = Limits(lower=low, upper=high)
+    assert math.isnan(measure.violation("=", limits, middle))
+    beyond = high + 1.0 if not measure.logs else high / 2
+    nearest = min(measure.violation("=", end, beyond) for end in (low, high))
+    assert measure.violation("=", limits, beyond) == nearest > 0.0
+    assert measure.violation("=", Limits(lower=middle, upper=middle), middle) == 0.0
