@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 import sympy as sp
 
+from bounds.log_domain import LogNumber
 from bounds.statement import Assumption, Statement, Term
 from tests.stated import NOBODY
-from verify.decisions.vacuity import Condition, Onset, _power_of_ten, conditions, onset
+from trials.checks import InvalidParameter
+from verify.decisions.vacuity import (
+    Condition,
+    Onset,
+    _power_of_ten,
+    conditions,
+    examine,
+    onset,
+)
 
 N = sp.Symbol("n")
 
@@ -84,3 +94,73 @@ def test_a_condition_that_fails_in_between_begins_after_its_last_failure(
     late = onset(after, {"n": 1.0}, "n", 1.0, 60.0)
     assert late.log_size == pytest.approx(math.log(high), rel=1e-9)
     assert not late.earlier
+
+
+d = sp.Symbol("d")
+#: Conditions on n, at d = 20: whole thresholds, gaps, a condition without n, and no real numbers.
+CONDITIONS = {
+    "a whole threshold": (N, 100 * d, False),
+    "a strict one": (N, 100 * d, True),
+    "a root": (sp.sqrt(N), d + sp.Rational(1, 3), False),
+    "a gap": (sp.Abs(N - 300), sp.Integer(250), False),
+    "no size": (d, sp.Integer(3), False),
+    "never": (d, sp.Integer(30), False),
+    "a log of a negative number": (sp.log(N - 57), sp.Integer(0), False),
+    "a side without n that is no number": (N, sp.log(10 - d), False),
+    "too small at last": (3000 / N, sp.Integer(1), False),
+}
+
+
+@pytest.mark.parametrize("name", CONDITIONS)
+def test_an_onset_is_the_first_whole_size_from_which_on_all_hold(name: str) -> None:
+    """Against all sizes up to 4,000, one by one."""
+    left, right, strict = CONDITIONS[name]
+    condition = Condition(name=name, left=left, right=right, strict=strict)
+    held = [condition.holds({"n": float(n), "d": 20.0}) for n in range(1, 4001)]
+    along = condition.along("n", {"n": -7.0, "d": 20.0})
+    assert [along(LogNumber.of(float(n))) for n in range(1, 4001)] == held
+    found = onset(condition, {"n": 5.0, "d": 20.0}, "n", 1.0, math.log(4000.0))
+    if not held[-1]:
+        assert found == Onset(log_size=math.inf, earlier=any(held))
+    elif all(held):
+        assert found == Onset(log_size=-math.inf)
+    else:
+        first = max(n for n, ok in enumerate(held, 1) if not ok) + 1
+        assert found.log_size == pytest.approx(math.log(first), abs=1e-12)
+        assert found.earlier == any(held[: first - 1])
+
+
+def test_a_setting_lists_what_fails_and_begins_with_its_last_condition() -> None:
+    wanted = [
+        Condition(name=name, left=CONDITIONS[name][0], right=CONDITIONS[name][1])
+        for name in ("a whole threshold", "a gap", "no size")
+    ]
+    found = examine("mnist", wanted, {"n": 700.0, "d": 20.0}, "n", 1.0, 20.0)
+    assert found.failing == ("a whole threshold",)
+    assert not found.bites
+    assert found.begins.log_size == pytest.approx(math.log(2000.0))
+    assert found.begins.earlier  # the gap: one of its conditions holds before
+    wide = examine("large", wanted, {"n": 2000.0, "d": 20.0}, "n", 1.0, 20.0)
+    assert wide.bites
+    assert examine("none", wanted[2:], {"n": 2.0, "d": 20.0}, "n", 1.0, 20.0).begins == Onset(
+        log_size=-math.inf
+    )
+    with pytest.raises(InvalidParameter, match="setting 'odd' has no m; it has n"):
+        examine("odd", wanted, {"n": 1.0}, "m", 1.0, 20.0)
+    with pytest.raises(InvalidParameter, match=r"largest size exp\(0\) must exceed 1"):
+        onset(wanted[0], {"n": 1.0, "d": 1.0}, "n", 1.0, 0.0)
+
+
+def test_a_statement_without_a_condition_needs_a_trivial_bound() -> None:
+    bare = Statement(
+        id="toy.bare", title="", publication=NOBODY, source="toy", kind="upper bound",
+        quantifiers="", observed="x", terms=(Term(name="t", expr=2 / N),),
+    )  # fmt: skip
+    with pytest.raises(InvalidParameter, match=r"toy\.bare has no assumption"):
+        conditions(bare)
+    (only,) = conditions(bare, sp.Integer(1))
+    assert (only.strict, only.left, only.right) == (True, 1, 2 / N)
+    hidden = Assumption(name="h", left=N, right=d, constant=sp.Symbol("c"), strict=True)
+    (size,) = conditions(replace(bare, assumptions=(hidden,)))
+    at = {"n": 12.0, "d": 4.0}
+    assert [size.holds({**at, "c": c}) for c in (2.9, 3.0, 3.1)] == [True, False, False]
