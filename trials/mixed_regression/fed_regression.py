@@ -41,7 +41,7 @@ from trials.mixed_regression.fed_regression_kernels import (
 from trials.mixed_regression.settled_rounds import SettledRounds
 from trials.mixed_regression.small_spectra import LARGEST_ORDER, small_spectra
 from trials.models.clients import ClientData, client_groups
-from trials.models.matching import bottleneck, bottleneck_distance
+from trials.models.matching import bottleneck_distance, bottleneck_distances
 from trials.models.run_status import DIVERGENCE_BOUND, RunStatus
 from trials.parameters import (
     Array,
@@ -289,16 +289,6 @@ def _iterate(
     )  # fmt: skip
 
 
-def _distances(models: FloatArray, reference: FloatArray) -> FloatArray:
-    """The distance (6) of each of R sets of finite models (R, k, d), (R,)."""
-    gaps = np.linalg.norm(models[:, :, None] - reference, axis=3)
-    nearest = np.sort(gaps.argmin(axis=1), axis=1)
-    found = np.asarray(gaps.min(axis=1).max(axis=1))
-    for r in np.flatnonzero((nearest[:, 1:] == nearest[:, :-1]).any(axis=1)):
-        found[r] = bottleneck(gaps[r])
-    return found
-
-
 class _Track:
     """The distances (6) of a run's models (k, d), found for many rounds in one go.
 
@@ -321,7 +311,9 @@ class _Track:
     def _flush(self) -> None:
         if self._kept:
             end = self._n_found + len(self._kept)
-            self._found[self._n_found : end] = _distances(np.array(self._kept), self._truth)
+            self._found[self._n_found : end] = bottleneck_distances(
+                np.array(self._kept), self._truth
+            )
             self._n_found, self._kept = end, []
 
     def distances(self) -> FloatArray:

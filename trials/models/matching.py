@@ -43,6 +43,16 @@ def bottleneck_distance(models: ArrayLike, reference: ArrayLike) -> float:
     return bottleneck(gaps)
 
 
+def bottleneck_distances(models: FloatArray, reference: FloatArray) -> FloatArray:
+    """The distance (6) of each of R sets of finite models (R, k, d), (R,)."""
+    gaps = np.linalg.norm(models[:, :, None] - reference, axis=3)
+    nearest = np.sort(gaps.argmin(axis=1), axis=1)
+    found = np.asarray(gaps.min(axis=1).max(axis=1))
+    for r in np.flatnonzero((nearest[:, 1:] == nearest[:, :-1]).any(axis=1)):
+        found[r] = bottleneck(gaps[r])
+    return found
+
+
 @validated(models=_RUNS, reference=_MODELS)
 def model_distance(models: FloatArray, reference: FloatArray) -> FloatArray:
     """Mean distance of the models of each run to the reference, clusters matched at best.

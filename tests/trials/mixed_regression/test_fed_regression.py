@@ -17,6 +17,7 @@ from trials.mixed_regression import moment_descent as md
 from trials.mixed_regression.fed_regression_kernels import filter_value
 from trials.models.clients import ClientData
 from trials.models.federated_data import FederatedModel, covariance_roots
+from trials.models.matching import bottleneck_distances
 from trials.models.mixture import simplex
 from trials.models.run_status import RunStatus
 
@@ -503,4 +504,4 @@ def test_distances_found_together_are_those_one_by_one(k):
     near = reference[rng.permutation(k)] + 0.01 * rng.standard_normal((20, k, 3))
     models = np.concatenate([near, rng.standard_normal((40, k, 3))])
     expected = [fr.bottleneck_distance(each, reference) for each in models]
-    assert fr._distances(models, reference).tolist() == expected
+    assert bottleneck_distances(models, reference).tolist() == expected

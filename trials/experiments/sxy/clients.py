@@ -13,6 +13,7 @@ import numpy as np
 
 from trials.checks import MAX_DRAWN, FloatArray, IntArray, InvalidParameter, check_drawn
 from trials.mixed_regression.fed_regression import LocalSpectra
+from trials.mixed_regression.gram_rounds import GramClients, GramSpectra
 from trials.models import mixture as mx
 from trials.models.clients import ClientData
 from trials.models.federated_data import FederatedModel, Law, client_sizes, covariance_roots
@@ -98,8 +99,20 @@ class Clients:
         return np.asarray(rows)
 
 
-def draw_clients(params: Params, rng: np.random.Generator) -> Clients:
-    """One data set of a cell of `CLIENTS`."""
+@dataclass(frozen=True, kw_only=True)
+class _Population:
+    """A cell's optima (k, d), roots of the covariances (k, d, d) or None, and each client's rows
+    and true cluster, both (M,).
+    """
+
+    theta_star: FloatArray
+    roots: FloatArray | None
+    sizes: IntArray
+    labels: IntArray
+    fractions: FloatArray
+
+
+def _draw_population(params: Params, rng: np.random.Generator) -> _Population:
     k, d = params["k"], params["d"]
     if k == 1:
         theta_star = np.zeros((1, d))
@@ -111,22 +124,90 @@ def draw_clients(params: Params, rng: np.random.Generator) -> Clients:
     roots = None
     if (params["alpha"], params["beta"]) != (1.0, 1.0):
         roots = covariance_roots(k, d, params["alpha"], params["beta"], rng)
-    law = Law(name=params["features"])
-    model = FederatedModel(theta_star=theta_star, fractions=fractions, roots=roots, features=law)
     sizes = client_sizes(params["sizes"], params["M"], params["n"], rng, spread=params["spread"])
     labels = np.repeat(np.arange(k), mx.cluster_sizes(params["M"], fractions))
-    labels = rng.permutation(labels)
-    silent = model.draw(sizes, rng, labels).data
+    return _Population(
+        theta_star=theta_star,
+        roots=roots,
+        sizes=sizes,
+        labels=rng.permutation(labels),
+        fractions=fractions,
+    )
+
+
+def draw_clients(params: Params, rng: np.random.Generator) -> Clients:
+    """One data set of a cell of `CLIENTS`."""
+    drawn = _draw_population(params, rng)
+    law = Law(name=params["features"])
+    model = FederatedModel(
+        theta_star=drawn.theta_star, fractions=drawn.fractions, roots=drawn.roots, features=law
+    )
+    silent = model.draw(drawn.sizes, rng, drawn.labels).data
     noise = params["sigma"] * rng.standard_normal(len(silent.responses))
     data = ClientData(
         features=silent.features, responses=silent.responses + noise, offsets=silent.offsets
     )
-    return Clients(data=data, labels=labels, theta_star=theta_star, noise=noise, sizes=sizes)
+    return Clients(
+        data=data,
+        labels=drawn.labels,
+        theta_star=drawn.theta_star,
+        noise=noise,
+        sizes=drawn.sizes,
+    )
 
 
-def step_size(params: Params, spectra: LocalSpectra) -> float:
+def draw_grams(params: Params, rng: np.random.Generator) -> GramClients:
+    r"""The Gram matrices of one data set of a cell of `CLIENTS`.
+
+    Gaussian rows are not drawn.  With :math:`X_i=QR`, R is Bartlett's factor, which has
+    :math:`\chi` of n_i, n_i - 1, ... degrees of freedom on the diagonal and normal entries right of
+    it, times the covariance's root.  :math:`X_i^\top\zeta_i=R^\top Q^\top\zeta_i` takes
+    min(n_i, d) normal numbers.  So a client of any size takes d (d + 3) / 2 draws.
+    """
+    if params["features"] != "gaussian":
+        return _grams_of_rows(draw_clients(params, rng))
+    drawn = _draw_population(params, rng)
+    order = np.argsort(drawn.labels, kind="stable")
+    sizes, labels = drawn.sizes[order], drawn.labels[order]
+    m, d = params["M"], params["d"]
+    degrees = sizes[:, None] - np.arange(d)
+    factors = np.triu(rng.standard_normal((m, d, d)), 1)
+    factors[:, np.arange(d), np.arange(d)] = np.sqrt(rng.chisquare(np.maximum(degrees, 1)))
+    factors *= (degrees > 0)[:, :, None]  # a client with n_i < d rows
+    if drawn.roots is not None:
+        factors = factors @ drawn.roots[labels]
+    turned = factors.transpose(0, 2, 1)
+    noise = params["sigma"] * rng.standard_normal((m, d, 1))
+    return GramClients(
+        grams=turned @ factors,
+        pulls=(turned @ noise)[:, :, 0],
+        sizes=sizes,
+        labels=labels,
+        theta_star=drawn.theta_star,
+    )
+
+
+def _grams_of_rows(clients: Clients) -> GramClients:
+    """The Gram matrices of drawn rows."""
+    order = np.argsort(clients.labels, kind="stable")
+    d, features = clients.data.dimension, clients.data.features
+    grams, pulls = np.empty((len(order), d, d)), np.empty((len(order), d))
+    for at, i in enumerate(order):
+        rows = slice(clients.data.offsets[i], clients.data.offsets[i + 1])
+        grams[at] = features[rows].T @ features[rows]
+        pulls[at] = clients.noise[rows] @ features[rows]
+    return GramClients(
+        grams=grams,
+        pulls=pulls,
+        sizes=clients.sizes[order],
+        labels=clients.labels[order],
+        theta_star=clients.theta_star,
+    )
+
+
+def step_size(params: Params, spectra: LocalSpectra | GramSpectra) -> float:
     """The step eta at which gamma has the cell's value."""
-    return float(params["gamma"] / spectra.largest.max())
+    return float(params["gamma"] / np.max(spectra.largest))
 
 
 def stability_of(params: Params) -> float:

@@ -4,17 +4,15 @@ r"""Experiments on whole runs of Phase 2.
 distance ``near`` Delta from their optima, 40 rounds.
 
 * ``err_0`` to ``err_40``: the distance (6) of the models before each round and after the last.
-* ``share``: the largest share of the rows with a wrong label that concerns one cluster, at the
-  start.
-* ``pull``: the largest :math:`\lVert B\mathcal E_j(\phi\theta_j-y)\rVert/s` of the start's labels.
-* ``oracle``: the largest :math:`\lVert K_j^{-1}B\Lambda_j\zeta\rVert`, where the true labels end;
-  ``double_oracle`` is twice that.
-* ``client``: the error of the global model that client 0 chooses in the last round.
-* ``local``: the same of client 0's own model after its local steps.
+* ``oracle``: the largest :math:`\lVert K_j^{-1}B\Lambda_j\zeta\rVert`, where the true labels end.
+* ``client``: the error of the global model that one client chooses in the end.
 * ``step``: eta.  ``skew``: :math:`\chi^2(n)+1`.  ``smallest``: the smallest :math:`N_j/N`.
 * ``expected``: :math:`\frac1N\sum_in_i\min(1,4ke^{-cn_i})` with c = ``rate``.
 
-``sxy.clustering-error`` (design 310): the first of these rounds alone, ``share`` and ``pull``.
+``sxy.clustering-error`` (design 310): the start of such a run alone.
+
+* ``share``: the largest share of the rows with a wrong label that concerns one cluster.
+* ``pull``: the largest :math:`\lVert B\mathcal E_j(\phi\theta_j-y)\rVert/s`.
 
 ``sxy.local-steps`` (design 246): three choices of local steps on the same clients, from the same
 models, after ten rounds: distances (6) over the distance of the start.
@@ -49,31 +47,30 @@ from trials.experiments.sxy.clients import (
     LOCAL,
     Clients,
     draw_clients,
+    draw_grams,
     enough_clients,
     spectrum_ordered,
     stability_of,
     step_size,
 )
-from trials.experiments.sxy.spectrum import cluster_matrices
-from trials.mixed_regression.fed_regression import LocalSpectra, local_spectra, run_fed_regression
+from trials.experiments.sxy.spectrum import cluster_matrices, true_sums
+from trials.mixed_regression.fed_regression import local_spectra, run_fed_regression
+from trials.mixed_regression.gram_rounds import (
+    ClientSteps,
+    GramClients,
+    client_steps,
+    gram_labels,
+    gram_rounds,
+    gram_spectra,
+)
 from trials.models import mixture as mx
+from trials.models.matching import bottleneck_distances
 from trials.parameters import Integer, Options, Parameters, Real
 from trials.run.cell import Params
 from trials.run.experiment import add_experiment, each_trial
 
 N_ROUNDS = 40
-SUMMARY = (
-    "share",
-    "pull",
-    "oracle",
-    "double_oracle",
-    "client",
-    "local",
-    "step",
-    "skew",
-    "smallest",
-    "expected",
-)
+SUMMARY = ("oracle", "client", "step", "skew", "smallest", "expected")
 STARTS = ("adversarial", "random", "translation", "orthogonal")
 
 RUNS = LOCAL.extended(
@@ -85,7 +82,9 @@ RUNS = LOCAL.extended(
 )
 
 
-def start_models(params: Params, clients: Clients, rng: np.random.Generator) -> FloatArray:
+def start_models(
+    params: Params, clients: Clients | GramClients, rng: np.random.Generator
+) -> FloatArray:
     """Models at distance ``near`` Delta from their optima, (k, d)."""
     theta_star = clients.theta_star
     gaussian = rng.standard_normal(theta_star.shape)
@@ -102,7 +101,7 @@ def nearest_labels(clients: Clients, models: FloatArray) -> IntArray:
 
 
 def clustering_pull(
-    clients: Clients, spectra: LocalSpectra, models: FloatArray, eta: float, s: int
+    clients: Clients, models: FloatArray, eta: float, s: int
 ) -> tuple[float, float]:
     """Models (k, d) give the largest norm of the wrong labels' sum over s, and their row share."""
     labels, truth = nearest_labels(clients, models), clients.labels
@@ -138,47 +137,29 @@ def apply_filter(phi: FloatArray, residual: FloatArray, eta: float, s: int) -> F
 
 
 def _one_trial(params: Params, rng: np.random.Generator) -> FloatArray:
-    clients = draw_clients(params, rng)
-    spectra = local_spectra(clients.data)
+    clients = draw_grams(params, rng)
+    spectra = gram_spectra(clients)
     eta = step_size(params, spectra)
-    s = params["s"] if params["rule"] == "fedavg" else 0
-    start = start_models(params, clients, rng)
-    found = run_fed_regression(
-        data=clients.data,
-        start=start,
-        update=params["rule"],
-        step_size=eta,
-        n_rounds=N_ROUNDS,
-        n_local_steps=params["s"],
-        spectra=spectra,
-        reference=clients.theta_star,
-    )
-    assert found.distances is not None
-    pull, share = clustering_pull(clients, spectra, start, eta, s)
-    matrices, noise = cluster_matrices(clients, spectra, eta, s)
+    steps = client_steps(clients, spectra, eta, params["s"] if params["rule"] == "fedavg" else 0)
+    path = gram_rounds(clients, steps, start_models(params, clients, rng), eta, N_ROUNDS)
     try:
+        matrices, noise = true_sums(clients, steps)
         ends = np.linalg.norm(np.linalg.solve(matrices, noise[..., None])[..., 0], axis=1)
     except np.linalg.LinAlgError:
         ends = np.array([math.inf])
-    z, truth = int(nearest_labels(clients, found.models)[0]), clients.theta_star[clients.labels[0]]
-    phi = clients.data.features[: clients.sizes[0]]
-    residual = phi @ found.models[z] - clients.data.responses[: clients.sizes[0]]
-    own = found.models[z] - eta / len(phi) * (phi.T @ apply_filter(phi, residual, eta, s))
+    one = int(rng.integers(params["M"]))
+    chosen = path[-1, gram_labels(clients, path[-1])[one]]
     sizes = clients.sizes.astype(float)
     p_e = np.minimum(1.0, 4 * params["k"] * np.exp(-params["rate"] * sizes))
     summary = (
-        share,
-        pull,
         float(ends.max()),
-        float(2 * ends.max()),
-        float(np.linalg.norm(found.models[z] - truth)),
-        float(np.linalg.norm(own - truth)),
+        float(np.linalg.norm(chosen - clients.theta_star[clients.labels[one]])),
         eta,
         float(((sizes / sizes.mean() - 1.0) ** 2).mean() + 1.0),
         float(clients.cluster_rows.min() / sizes.sum()),
         float(sizes @ p_e / sizes.sum()),
     )
-    return np.concatenate([found.distances, summary])
+    return np.concatenate([bottleneck_distances(path, clients.theta_star), summary])
 
 
 REFINEMENT = add_experiment(
@@ -194,12 +175,38 @@ REFINEMENT = add_experiment(
 # -- the wrong labels of one round ----------------------------------------------------------------
 
 
+MOST_DIMENSIONS = 16
+"""From here on few rows are handled faster than a d x d matrix."""
+
+
+def gram_pull(
+    clients: GramClients, steps: ClientSteps, models: FloatArray, s: int
+) -> tuple[float, float]:
+    """`clustering_pull` on Gram matrices."""
+    labels, truth = gram_labels(clients, models), clients.labels
+    total, share, pull = float(clients.sizes.sum()), 0.0, 0.0
+    for j in range(len(models)):
+        wrong = np.flatnonzero((labels == j) != (truth == j))
+        share = max(share, float(clients.sizes[wrong].sum()) / total)
+        errors = models[j] - clients.theta_star[truth[wrong]]
+        terms = (steps.maps[wrong] @ errors[:, :, None])[:, :, 0] - steps.shifts[wrong]
+        signs = np.where(labels[wrong] == j, 1.0, -1.0)
+        pull = max(pull, float(np.linalg.norm(signs @ terms)))
+    return pull / total / max(s, 1), share
+
+
 def _one_round(params: Params, rng: np.random.Generator) -> tuple[float, float]:
-    clients = draw_clients(params, rng)
-    spectra = local_spectra(clients.data)
-    start = start_models(params, clients, rng)
     s = params["s"] if params["rule"] == "fedavg" else 0
-    pull, share = clustering_pull(clients, spectra, start, step_size(params, spectra), s)
+    if params["d"] > max(params["n"], MOST_DIMENSIONS):
+        clients = draw_clients(params, rng)
+        spectra = local_spectra(clients.data)
+        start = start_models(params, clients, rng)
+        pull, share = clustering_pull(clients, start, step_size(params, spectra), s)
+        return share, pull
+    grams = draw_grams(params, rng)
+    decomposed = gram_spectra(grams)
+    steps = client_steps(grams, decomposed, step_size(params, decomposed), s)
+    pull, share = gram_pull(grams, steps, start_models(params, grams, rng), s)
     return share, pull
 
 
@@ -226,24 +233,16 @@ def gamma_of(kappa: float, s: int) -> float:
 
 
 def _one_comparison(params: Params, rng: np.random.Generator) -> tuple[float, ...]:
-    clients = draw_clients(params, rng)
-    spectra = local_spectra(clients.data)
+    clients = draw_grams(params, rng)
+    spectra = gram_spectra(clients)
     start = start_models(params, clients, rng)
-    largest, s = float(spectra.largest.max()), params["s"]
-    errors = []
-    for steps, gamma in ((1, 0.95), (s, gamma_of(1.1, s)), (s, 0.95)):
-        found = run_fed_regression(
-            data=clients.data,
-            start=start,
-            update="fedavg",
-            step_size=gamma / largest,
-            n_rounds=10,
-            n_local_steps=steps,
-            spectra=spectra,
-            reference=clients.theta_star,
-        )
-        assert found.distances is not None
-        errors.append(float(found.distances[-1] / found.distances[0]))
+    s, errors = params["s"], []
+    for n_steps, gamma in ((1, 0.95), (s, gamma_of(1.1, s)), (s, 0.95)):
+        eta = gamma / spectra.largest
+        steps = client_steps(clients, spectra, eta, n_steps)
+        path = gram_rounds(clients, steps, start, eta, 10)
+        first, last = bottleneck_distances(path[[0, -1]], clients.theta_star)
+        errors.append(float(last / first))
     return tuple(errors)
 
 

@@ -21,9 +21,15 @@ from __future__ import annotations
 import numpy as np
 
 from trials.checks import FloatArray
-from trials.experiments.sxy.clients import LOCAL, Clients, draw_clients, step_size
-from trials.mixed_regression.fed_regression import LocalSpectra, local_spectra
+from trials.experiments.sxy.clients import LOCAL, Clients, draw_grams, step_size
+from trials.mixed_regression.fed_regression import LocalSpectra
 from trials.mixed_regression.fed_regression_kernels import SpectraArrays, filter_values
+from trials.mixed_regression.gram_rounds import (
+    ClientSteps,
+    GramClients,
+    client_steps,
+    gram_spectra,
+)
 from trials.mixed_regression.settled_kernels import add_all, add_pulls
 from trials.run.cell import Params
 from trials.run.experiment import add_experiment, each_trial
@@ -57,36 +63,32 @@ def cluster_matrices(
     return matrices / total, pulls / total
 
 
-def pull_covariances(clients: Clients, spectra: LocalSpectra, eta: float, s: int) -> FloatArray:
-    r"""The matrices :math:`B\Lambda_jB^\top`, (k, d, d): covariances for noise of variance one."""
-    k, d = clients.theta_star.shape
-    factors = np.empty_like(spectra.values)
-    filter_values(spectra.values, eta, s, factors)
-    frames = SpectraArrays(spectra.values, spectra.vectors, spectra.starts)
-    covariances = np.zeros((k, d, d))
-    add_all(clients.data.arrays, frames, factors**2, clients.labels, covariances)
-    return covariances / float(clients.sizes.sum()) ** 2
+def true_sums(clients: GramClients, steps: ClientSteps) -> tuple[FloatArray, FloatArray]:
+    """The same of Gram matrices: K (k, d, d) and pulls (k, d)."""
+    cut, total = clients.bounds[:-1], float(clients.sizes.sum())
+    return np.add.reduceat(steps.maps, cut) / total, np.add.reduceat(steps.shifts, cut) / total
 
 
 def _one_trial(params: Params, rng: np.random.Generator) -> tuple[float, ...]:
-    clients = draw_clients(params, rng)
-    spectra = local_spectra(clients.data)
+    clients = draw_grams(params, rng)
+    spectra = gram_spectra(clients)
     eta = step_size(params, spectra)
-    s = params["s"] if params["rule"] == "fedavg" else 0
-    matrices, pulls = cluster_matrices(clients, spectra, eta, s)
-    covariances = pull_covariances(clients, spectra, eta, s)
+    steps = client_steps(clients, spectra, eta, params["s"] if params["rule"] == "fedavg" else 0)
+    matrices, pulls = true_sums(clients, steps)
+    n_rows, smallest = float(clients.sizes.sum()), slice(*clients.bounds[:2])
+    covariance = steps.covariances[smallest].sum(axis=0) / n_rows**2
     eigenvalues, frames = np.linalg.eigh(matrices)
-    shares = clients.cluster_rows / clients.sizes.sum()
+    shares = clients.cluster_rows / n_rows
     lengths = np.linalg.norm(pulls, axis=1)
     singular = eigenvalues[0, 0] <= 1e-14 * eigenvalues[0, -1]
-    variances = np.einsum("ai,ab,bi->i", frames[0], covariances[0], frames[0])
+    variances = np.einsum("ai,ab,bi->i", frames[0], covariance, frames[0])
     with np.errstate(divide="ignore"):
         variance = np.inf if singular else float(np.sum(variances / eigenvalues[0] ** 2))
     norms = np.maximum(eigenvalues[:, -1], 1e-300)
     return (
         float((eigenvalues[:, 0] / shares).min()),
         float((eigenvalues[:, -1] / shares).max()),
-        float((lengths**2 * clients.sizes.sum() / (params["s"] * norms)).max()),
+        float((lengths**2 * n_rows / (params["s"] * norms)).max()),
         float(lengths.max()),
         float(eta * eigenvalues[:, 0].min()),
         params["sigma"] ** 2 * variance,

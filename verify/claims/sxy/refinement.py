@@ -58,7 +58,13 @@ from bounds.sxy.symbols import Delta, epsilon
 from trials.checks import FloatArray
 from trials.experiments.gaussian import NOISE
 from trials.experiments.sxy.clients import stability_of
-from trials.experiments.sxy.refinement import LARGE, LOCAL_STEPS, N_ROUNDS, REFINEMENT
+from trials.experiments.sxy.refinement import (
+    CLUSTERING_ERROR,
+    LARGE,
+    LOCAL_STEPS,
+    N_ROUNDS,
+    REFINEMENT,
+)
 from trials.laws.noise import noise_log_sf
 from trials.run.cell import Params
 from trials.run.store import Table
@@ -172,8 +178,8 @@ FLOOR_CELLS: tuple[Params, ...] = tuple(
 )
 
 
-def _sampling(profile: Profile, most: int = 256) -> Sampling:
-    return Sampling(experiment=REFINEMENT, max_trials=min(profile.max_trials, most), first=64)
+def _sampling(profile: Profile) -> Sampling:
+    return Sampling(experiment=REFINEMENT, max_trials=min(profile.max_trials, 256), first=64)
 
 
 def _step(table: Table, _params: Params) -> dict[str, FloatArray]:
@@ -259,7 +265,7 @@ def lemma_2(statement: Statement, profile: Profile) -> Probability:
     return explicit(
         statement,
         constants,
-        _sampling(profile, 128),
+        Sampling(experiment=CLUSTERING_ERROR, max_trials=min(profile.max_trials, 128), first=64),
         cells,
         lambda params: {
             **_values(params, constants),

@@ -1,0 +1,274 @@
+r"""Rounds of Phase 2 with hard labels, on each client's Gram matrix in the place of its rows.
+
+Where the responses are :math:`y_i=X_i\theta^*_{z_i}+\zeta_i`, a round reads the rows only through
+:math:`W_i=X_i^\top X_i` and :math:`b_i=X_i^\top\zeta_i`.  With the error
+:math:`u=\theta-\theta^*_{z_i}` of a model,
+
+.. math:: \lVert y_i-X_i\theta\rVert^2=u^\top W_iu-2b_i^\top u+\lVert\zeta_i\rVert^2,\qquad
+   X_i^\top P_i(y_i-X_i\theta)=f(W_i/n_i)(b_i-W_iu),
+
+with P's function f (`trials.mixed_regression.fed_regression`), because
+:math:`X^\top f(XX^\top)=f(X^\top X)X^\top`.  So n_i costs nothing once the two are known.  The
+optima must be known, as they are in simulations.  `run_fed_regression` needs the rows alone.
+
+Clients stand side by side in memory, entry by entry, so that the losses of all are one loop over
+neighbours.  While no label changes the sums of the round before serve again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from trials.checks import FloatArray, IntArray
+from trials.mixed_regression.fed_regression_kernels import filter_values
+from trials.mixed_regression.small_spectra import LARGEST_ORDER, small_spectra
+from trials.models.run_status import DIVERGENCE_BOUND
+
+_FUSED = {"contract"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class GramClients:
+    """Clients whose optima are known, those of one cluster one after the other.
+
+    Attributes
+    ----------
+    grams : (M, d, d) W_i.
+    pulls : (M, d) b_i.
+    sizes : (M,) rows n_i.
+    labels : (M,) true clusters, in increasing order.
+    theta_star : (k, d) optima.
+    """
+
+    grams: FloatArray
+    pulls: FloatArray
+    sizes: IntArray
+    labels: IntArray
+    theta_star: FloatArray
+
+    @property
+    def cluster_rows(self) -> FloatArray:
+        """(k,) rows N_j of the clusters."""
+        rows = np.bincount(self.labels, weights=self.sizes, minlength=len(self.theta_star))
+        return np.asarray(rows)
+
+    @property
+    def bounds(self) -> IntArray:
+        """(k + 1,) where the clients of each cluster begin."""
+        return np.searchsorted(self.labels, np.arange(len(self.theta_star) + 1))
+
+
+@dataclass(frozen=True, kw_only=True)
+class GramSpectra:
+    """The matrices W_i / n_i, decomposed.
+
+    Attributes
+    ----------
+    values : (M, d) eigenvalues >= 0, in increasing order.
+    vectors : (M, d, d) eigenvectors, one a row.
+    """
+
+    values: FloatArray
+    vectors: FloatArray
+
+    @property
+    def largest(self) -> float:
+        """The largest curvature of a client."""
+        return float(self.values[:, -1].max())
+
+
+def gram_spectra(clients: GramClients) -> GramSpectra:
+    """Decompose every client's matrix.  O(M d^3)."""
+    m, d, _ = clients.grams.shape
+    scaled = clients.grams / clients.sizes[:, None, None]
+    if d > LARGEST_ORDER:
+        values, columns = np.linalg.eigh(scaled)
+        vectors = np.ascontiguousarray(columns.transpose(0, 2, 1))
+        return GramSpectra(values=np.maximum(values, 0.0), vectors=vectors)
+    starts = np.arange(m + 1)[:, None] * np.array([d, d * d])
+    values, vectors = np.empty((m, d)), np.empty((m, d, d))
+    small_spectra(scaled, np.arange(m), starts, values.reshape(-1), vectors.reshape(-1))
+    return GramSpectra(values=values, vectors=vectors)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClientSteps:
+    """What a client's s local steps, or its proximal step, add to a model of error u.
+
+    Attributes
+    ----------
+    maps : (M, d, d) A_i = f(W_i / n_i) W_i.
+    shifts : (M, d) c_i = f(W_i / n_i) b_i.  The client's term of (11) is c_i - A_i u.
+    covariances : (M, d, d) those of c_i for noise of variance one.
+    """
+
+    maps: FloatArray
+    shifts: FloatArray
+    covariances: FloatArray
+
+
+def client_steps(clients: GramClients, spectra: GramSpectra, eta: float, s: int) -> ClientSteps:
+    """The clients' terms for a step size, and s local steps of FedAvg or s = 0 for FedProx."""
+    factors = np.empty_like(spectra.values)
+    filter_values(spectra.values.reshape(-1), eta, s, factors.reshape(-1))
+    rows, frames = spectra.values * clients.sizes[:, None], spectra.vectors
+    turned = frames.transpose(0, 2, 1)
+    inside = factors * (frames @ clients.pulls[:, :, None])[:, :, 0]
+    return ClientSteps(
+        maps=(turned * (factors * rows)[:, None, :]) @ frames,
+        shifts=(turned @ inside[:, :, None])[:, :, 0],
+        covariances=(turned * (factors**2 * rows)[:, None, :]) @ frames,
+    )
+
+
+# -- kernels ---------------------------------------------------------------------------------------
+
+
+@njit(cache=True, nogil=True, fastmath=_FUSED)
+def _pack(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
+    """The upper triangles of (M, d, d), and -2 times (M, d), one below the other: (p, M)."""
+    m, d = vectors.shape
+    packed = np.empty((d * (d + 1) // 2 + d, m))
+    row = 0
+    for a in range(d):
+        for b in range(a, d):
+            for i in range(m):
+                packed[row, i] = matrices[i, a, b] if a == b else 2.0 * matrices[i, a, b]
+            row += 1
+    for a in range(d):
+        for i in range(m):
+            packed[row, i] = -2.0 * vectors[i, a]
+        row += 1
+    return packed
+
+
+@njit(cache=True, nogil=True, fastmath=_FUSED)
+def _relabel(
+    packed: FloatArray,
+    bounds: IntArray,
+    models: FloatArray,
+    optima: FloatArray,
+    losses: FloatArray,
+    labels: IntArray,
+) -> int:
+    """Write the labels (8), ties to the first model, and count those that change."""
+    k, d = models.shape
+    losses[:] = 0.0
+    error = np.empty(d)
+    for z in range(k):
+        for j in range(k):
+            for a in range(d):
+                error[a] = models[j, a] - optima[z, a]
+            row = 0
+            for a in range(d):
+                for b in range(a, d):
+                    weight = error[a] * error[b]
+                    for i in range(bounds[z], bounds[z + 1]):
+                        losses[j, i] += weight * packed[row, i]
+                    row += 1
+            for a in range(d):
+                for i in range(bounds[z], bounds[z + 1]):
+                    losses[j, i] += error[a] * packed[row, i]
+                row += 1
+    n_changed = 0
+    for i in range(labels.shape[0]):
+        best = 0
+        for j in range(1, k):
+            if losses[j, i] < losses[best, i]:
+                best = j
+        n_changed += best != labels[i]
+        labels[i] = best
+    return n_changed
+
+
+@njit(cache=True, nogil=True, fastmath=_FUSED)
+def _add_up(
+    maps: FloatArray,
+    shifts: FloatArray,
+    bounds: IntArray,
+    labels: IntArray,
+    matrices: FloatArray,
+    sums: FloatArray,
+) -> None:
+    """Sum the clients' terms by label and true cluster: (k, k, d, d) and, by label, (k, d)."""
+    k, d = sums.shape
+    matrices[:], sums[:] = 0.0, 0.0
+    for z in range(k):
+        for i in range(bounds[z], bounds[z + 1]):
+            j = labels[i]
+            for a in range(d):
+                sums[j, a] += shifts[i, a]
+                for b in range(d):
+                    matrices[j, z, a, b] += maps[i, a, b]
+
+
+@njit(cache=True, nogil=True, fastmath=_FUSED)
+def _descend(
+    packed: FloatArray,
+    maps: FloatArray,
+    shifts: FloatArray,
+    bounds: IntArray,
+    optima: FloatArray,
+    unit: float,
+    bound: float,
+    path: FloatArray,
+    labels: IntArray,
+) -> int:
+    """Fill path (T + 1, k, d) from its start, and return the number of rounds applied."""
+    k, d = optima.shape
+    losses = np.empty((k, labels.shape[0]))
+    matrices, sums = np.empty((k, k, d, d)), np.empty((k, d))
+    for t in range(path.shape[0] - 1):
+        if _relabel(packed, bounds, path[t], optima, losses, labels) > 0:
+            _add_up(maps, shifts, bounds, labels, matrices, sums)
+        for j in range(k):
+            length = 0.0
+            for a in range(d):
+                step = sums[j, a]
+                for z in range(k):
+                    for b in range(d):
+                        step -= matrices[j, z, a, b] * (path[t, j, b] - optima[z, b])
+                path[t + 1, j, a] = path[t, j, a] + unit * step
+                length += path[t + 1, j, a] ** 2
+            if not length <= bound * bound:
+                path[t + 1 :] = path[t]
+                return t
+    return len(path) - 1
+
+
+# -- the functions of the package ------------------------------------------------------------------
+
+
+def gram_labels(clients: GramClients, models: FloatArray) -> IntArray:
+    """The labels (8) of the models (k, d), (M,)."""
+    labels = np.full(len(clients.labels), -1, dtype=np.int64)
+    losses = np.empty((len(models), len(labels)))
+    packed = _pack(clients.grams, clients.pulls)
+    _relabel(packed, clients.bounds, models, clients.theta_star, losses, labels)
+    return labels
+
+
+def gram_rounds(
+    clients: GramClients, steps: ClientSteps, start: FloatArray, eta: float, n_rounds: int
+) -> FloatArray:
+    """The models before each of T rounds and after the last, (T + 1, k, d).
+
+    A step to models of a norm above `DIVERGENCE_BOUND` is not taken and ends the run, whose last
+    models are repeated.  O(M k d^2) a round, for any sizes of the clients.
+
+    Parameters
+    ----------
+    steps : `client_steps` with the same step size eta.
+    start : (k, d) models.
+    """
+    path = np.empty((n_rounds + 1, *start.shape))
+    path[0] = start
+    labels = np.full(len(clients.labels), -1, dtype=np.int64)
+    _descend(
+        _pack(clients.grams, clients.pulls), steps.maps, steps.shifts, clients.bounds,
+        clients.theta_star, eta / float(clients.sizes.sum()), DIVERGENCE_BOUND, path, labels,
+    )  # fmt: skip
+    return path
