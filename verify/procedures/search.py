@@ -289,7 +289,8 @@ class Search(Procedure):
                 continue
             with np.errstate(all="ignore"):
                 left, right = proposition.sides(values)
-                observed, bound = map(float, (self.compared or self.sides)(point))
+                own = None if proposition.reduction is None else proposition.reduction.computed
+                observed, bound = map(float, (own or self.compared or self.sides)(point))
                 missed = proposition.missed(values)
             if missed:
                 raise InvalidParameter(f"{self.name}: in the proof's reduction {missed}")

@@ -87,6 +87,8 @@ class Reduction:
     constants : values of further symbols, numbers or expressions.
     hints : facts on the way to a proof, as `Everywhere` has them.
     of : the points of which it speaks, for a statement that is proved size by size.
+    computed : point -> both sides as the claim's own code computes them for the quantities, where
+        the search compares arrays.  By default they are the sides of the search.
     """
 
     idea: str
@@ -99,6 +101,7 @@ class Reduction:
     constants: Mapping[str, Any] = field(default_factory=dict)
     hints: Sequence[Sequence[Any]] = ()
     of: Callable[[Point], bool] | None = None
+    computed: Callable[[Point], tuple[float, float]] | None = None
 
     @property
     def by(self) -> str:

@@ -39,7 +39,19 @@ from bounds.sxy.local_steps import (
     TELESCOPE_AS_PRINTED,
     VERTEX,
 )
-from bounds.sxy.symbols import P_avg, P_prox, d, gamma, kappa, kappa_prox, lambda_ij, s
+from bounds.sxy.symbols import (
+    P_avg,
+    P_prox,
+    d,
+    eta,
+    gamma,
+    kappa,
+    kappa_prox,
+    lambda_ij,
+    least,
+    pull,
+    s,
+)
 from trials.checks import FloatArray
 from verify.claim import Finding, claim, row, table
 from verify.claims.common import Point
@@ -49,7 +61,7 @@ from verify.decisions.measures import DIFFERENCE, SHARE
 from verify.procedures.base import Profile
 from verify.procedures.search import Search
 from verify.proofs.certificate import Certificate, Inequality, certificate
-from verify.proofs.propositions import POSITIVE, Everywhere, Reduction, Sizes
+from verify.proofs.propositions import NOT_NEGATIVE, POSITIVE, Everywhere, Reduction, Sizes
 from verify.proofs.terms import from_sympy
 
 #: Rounding of eigenvalues, and of two sides that are equal.
@@ -118,10 +130,8 @@ def _draw_round(point: Point, *, soft: bool) -> _Round:
         ]
         weights = np.eye(k)[np.argmin(losses, axis=1)]
     curvature = max(np.linalg.norm(phi, 2) ** 2 / len(phi) for phi in features)
-    s = int(point["s"]) if point["rule"] == "fedavg" else 1
-    return _Round(
-        features, responses, weights, models, point["gamma"] / curvature, s, point["rule"]
-    )
+    step = point["gamma"] / curvature
+    return _Round(features, responses, weights, models, step, _steps(point), point["rule"])
 
 
 def _local_models(r: _Round) -> FloatArray:
@@ -154,6 +164,58 @@ def _recursion(r: _Round, statement: Statement) -> FloatArray:
     return sums / sum(len(y) for y in r.responses)
 
 
+def _along_an_eigenvector(point: Point, soft: bool) -> tuple[_Round, int, FloatArray, float]:
+    """The first client's round alone, the label of its largest weight, and the eigenvector."""
+    r = _draw_round(point, soft=soft)
+    own = replace(
+        r, features=r.features[:1], responses=r.responses[:1], weights=r.weights[:1].copy()
+    )
+    values, vectors = np.linalg.eigh(own.features[0].T @ own.features[0] / len(own.responses[0]))
+    return own, int(np.argmax(own.weights[0])), vectors[:, -1], float(values[-1])
+
+
+def _of_steps(statement: Statement, rule: str, n_steps: int, soft: bool) -> Reduction:
+    """The round of one rule and one number of steps, along one eigenvector of a Gram matrix."""
+    start, moment, weight, eigenvalue = sp.symbols("start moment lambda_ij x")
+    model, step = start, eta * weight if soft else eta
+    for _ in range(n_steps if rule == "fedavg" else 0):
+        model = sp.expand(model - step * (eigenvalue * model - moment))
+    if rule == "fedprox":
+        model = (start + step * moment) / (1 + step * eigenvalue)
+    filtered = statement.definitions[P_avg if rule == "fedavg" else P_prox].subs(s, n_steps).doit()
+    stated = filtered * (weight if soft else 1) * (moment - eigenvalue * start)
+
+    def computed(point: Point) -> tuple[float, float]:
+        own, j, vector, _ = _along_an_eigenvector(point, soft)
+        at = {"eta": own.eta, "pull": 1.0}
+        linear = evaluate(statement.expr, at) * _recursion(own, statement)[j]
+        return float(_local_models(own)[j] @ vector), float((own.models[j] + linear) @ vector)
+
+    def quantities(point: Point) -> dict[str, float]:
+        own, j, vector, value = _along_an_eigenvector(point, soft)
+        moments = own.features[0].T @ own.responses[0] / len(own.responses[0])
+        shown = {"start": float(own.models[j] @ vector), "moment": float(moments @ vector)}
+        return {**shown, "x": value, "eta": own.eta, "lambda_ij": float(own.weights[0, j])}
+
+    return Reduction(
+        idea="The gradient of a client's loss and $P_i$ act on each eigenvector of its Gram matrix "
+        "alone, where a local step is a step on numbers. The certificates show that the printed "
+        "steps and the linear step are the same rational function there. The server adds up "
+        "clients and labels on both sides alike.",
+        lemmas=("spectral",),
+        ranges={
+            **dict.fromkeys(("start", "moment"), Interval(-math.inf, math.inf)),
+            **dict.fromkeys(("eta", "x"), POSITIVE),
+            "lambda_ij": Interval(0.0, 1.0),
+        },
+        left=model,
+        right=start + statement.expr.subs(pull, stated),
+        quantities=quantities,
+        computed=computed,
+        of=lambda point: point["rule"] == rule and _steps(point) == n_steps,
+    )
+
+
 def one_round(statement: Statement, profile: Profile, *, soft: bool) -> Search:
     """The new models of the printed local steps against (11): any step, sizes and units."""
 
@@ -166,8 +228,15 @@ def one_round(statement: Statement, profile: Profile, *, soft: bool) -> Search:
         scale = growth * (np.abs(r.models).max() + np.abs(moved).max())
         return float(np.abs(moved - stated).max() / scale)
 
+    each = [_of_steps(statement, "fedavg", n, soft) for n in range(1, 21)]
     return search(
-        statement, profile, difference, ROUND_DOMAIN, bound=lambda _point: 0.0, measure=EQUAL
+        statement,
+        profile,
+        difference,
+        ROUND_DOMAIN,
+        bound=lambda _point: 0.0,
+        measure=EQUAL,
+        everywhere=Sizes(up_to="s <= 20", each=(*each, _of_steps(statement, "fedprox", 1, soft))),
     )
 
 
@@ -260,6 +329,7 @@ STABLE_DOMAIN: Ranges = {
 
 
 def _steps(point: Point) -> int:
+    """Local steps of a client: FedProx makes one."""
     return int(point["s"]) if point["rule"] == "fedavg" else 1
 
 
@@ -481,8 +551,8 @@ def kappa_one_row(statement: Statement, profile: Profile) -> Search:
     )
 
 
-def _losses(point: Point) -> tuple[float, float]:
-    """The loss at random likelihoods, and that of the best vertex."""
+def _losses(point: Point) -> tuple[FloatArray, FloatArray]:
+    """Random likelihoods, and the loss of each vertex."""
     rng = np.random.default_rng(int(point["seed"]))
     shape = (int(point["n"]), int(point["d"]))
     phi, y = rng.standard_normal(shape), rng.standard_normal(shape[0])
@@ -491,7 +561,28 @@ def _losses(point: Point) -> tuple[float, float]:
         models[-1] = models[0]
     losses = 0.5 * np.mean((y - models @ phi.T) ** 2, axis=1)
     weights = rng.dirichlet(np.full(len(models), point["spread"]))
-    return float(weights @ losses), float(losses.min())
+    return weights, losses
+
+
+def _last_cluster(point: Point) -> dict[str, float]:
+    """The last likelihood and its loss, and the mean loss of the other clusters."""
+    weights, losses = _losses(point)
+    others = weights[:-1].sum()
+    mean = weights[:-1] @ losses[:-1] / others if others > 0 else losses[-1]
+    return {"weight": float(weights[-1]), "last": float(losses[-1]), "mean": float(mean)}
+
+
+_WEIGHT, _LAST, _MEAN = sp.symbols("weight last mean")
+ONE_MORE_CLUSTER = Reduction(
+    idea="The loss is a weighted mean of the losses of the vertices. With one more cluster it is "
+    "$(1-w)$ times the mean of the others plus $w$ times the last loss. The certificate shows that "
+    "it stays at least the smallest loss, and one cluster is the start.",
+    lemmas=("induction",),
+    ranges={**dict.fromkeys(("least", "last", "mean"), NOT_NEGATIVE), "weight": Interval(0.0, 1.0)},
+    given=((_LAST, least), (_MEAN, least)),
+    quantities=_last_cluster,
+    left=(1 - _WEIGHT) * _MEAN + _WEIGHT * _LAST,
+)
 
 
 @claim("sxy.vertex", VERTEX)
@@ -500,7 +591,7 @@ def vertex(statement: Statement, profile: Profile) -> Search:
     return search(
         statement,
         profile,
-        lambda point: _losses(point)[0],
+        lambda point: float(np.dot(*_losses(point))),
         {
             "n": IntRange(1, 5),
             "d": IntRange(1, 5),
@@ -511,7 +602,8 @@ def vertex(statement: Statement, profile: Profile) -> Search:
             "tie": Choice((0, 1), meaning="whether the last model equals the first (1) or not (0)"),
             "seed": IntRange(0, 1000),
         },
-        at=lambda point: {"least": _losses(point)[1]},
+        at=lambda point: {"least": float(_losses(point)[1].min())},
+        everywhere=ONE_MORE_CLUSTER,
     )
 
 
