@@ -23,4 +23,4 @@ def test_every_kind_of_reason_is_used_and_a_proved_claim_has_none():
     claims = catalogue()
     assert reason(claims["sxy.eq35"]) == ""
     assert reason(claims["sxy.eq35"]) == reason(claims["ifca.eq2-as-printed"])
-    assert reason(claims["sxy.vertex"]).startswith("a weighted mean is at least")
+    assert reason(claims["sxy.eq16"]).startswith("each wrong label is marked")

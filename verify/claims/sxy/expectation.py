@@ -46,7 +46,7 @@ from verify.decisions.domain import Choice, Interval, IntRange, LogInterval, Ran
 from verify.decisions.measures import DIFFERENCE, LOG_RATIO
 from verify.procedures.base import Profile
 from verify.procedures.search import Search
-from verify.proofs.propositions import NOT_NEGATIVE, POSITIVE, Everywhere
+from verify.proofs.propositions import NOT_NEGATIVE, POSITIVE, Everywhere, Reduction, Sizes
 
 Vector = list[Fraction]
 
@@ -136,6 +136,65 @@ DOMAIN: Ranges = {
 }
 
 
+def _of_atoms(statement: Statement, n_atoms: int) -> Reduction:
+    """One entry of one cluster's term, for a law of the features with some atoms."""
+    weights, first, second, along = (
+        sp.symbols(f"{name}_1:{n_atoms + 1}") for name in ("w", "x", "z", "along")
+    )
+    share, likely, width = sp.symbols("p_j likely width")
+    noise = (((1 - likely) * width, likely), (-likely * width, 1 - likely))
+    rows = [
+        (first[i], second[i], along[i] + z, weights[i] * q)
+        for i in range(n_atoms)
+        for z, q in noise
+    ]
+    left = share * sum(w * v * a * y * b * u for a, _, y, w in rows for _, b, u, v in rows)
+    entry = {
+        sp.Symbol(name): sum(w * x * t for w, x, t in zip(weights, side, along, strict=True))
+        for name, side in (("v_a", first), ("v_b", second))
+    }
+
+    def cluster(point: Point) -> Mixture:
+        found = mixture(point)
+        return Mixture(found.shares[:1], found.rows[:1], found.residuals[:1])
+
+    def computed(point: Point) -> tuple[float, float]:
+        own = cluster(point)
+        residual = own.residuals[0]
+        at = {"p_j": own.shares[0], "v_a": residual[0], "v_b": residual[-1]}
+        stated = _real(statement.expr, at)
+        return float(expected_moment(own)[0][-1]), math.nan if stated is None else float(stated)
+
+    def quantities(point: Point) -> dict[str, float]:
+        own = cluster(point)
+        pairs = list(zip(own.rows[0][::2], own.rows[0][1::2], strict=True))
+        (_, high, often), (_, low, seldom) = pairs[0]
+        chance = often / (often + seldom)
+        shown = {"p_j": own.shares[0], "likely": chance, "width": high - low}
+        for i, ((x, y, w), (_, below, v)) in enumerate(pairs):
+            known = (w + v, x[0], x[-1], chance * y + (1 - chance) * below)
+            symbols = (weights[i], first[i], second[i], along[i])
+            shown |= {str(name): value for name, value in zip(symbols, known, strict=True)}
+        return {name: float(value) for name, value in shown.items()}
+
+    return Reduction(
+        idea="The expectation is a sum over the clusters, entry by entry, and a row's response is "
+        "the feature times the model's error plus noise of mean zero. The atoms of the features, "
+        "their probabilities, the two values of the noise and the products are symbols. The "
+        "certificates show that the sum over all pairs of rows is the stated product.",
+        ranges={
+            **{str(x): Interval(-math.inf, math.inf) for x in (*first, *second, *along, width)},
+            **{str(w): Interval(0.0, 1.0) for w in (*weights, share, likely)},
+        },
+        left=left,
+        right=statement.expr.subs(entry),
+        quantities=quantities,
+        computed=computed,
+        # An entry that vanishes would be compared with its own rounding.
+        of=lambda point: point["atoms"] == n_atoms and computed(point)[0] != 0,
+    )
+
+
 @claim("sxy.mean-of-y", MEAN_OF_Y)
 def mean_of_y(statement: Statement, profile: Profile) -> Search:
     """Every entry of the matrix, relative to the largest.  NaN where an entry is no real number."""
@@ -165,6 +224,9 @@ def mean_of_y(statement: Statement, profile: Profile) -> Search:
         bound=lambda _point: 0.0,
         measure=replace(
             DIFFERENCE, unit="largest difference of an entry, relative to the largest entry"
+        ),
+        everywhere=Sizes(
+            up_to="atoms <= 4", each=tuple(_of_atoms(statement, atoms) for atoms in range(1, 5))
         ),
         budget=min(profile.searches, 150),
     )

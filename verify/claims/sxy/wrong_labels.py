@@ -17,6 +17,7 @@ Reference. Section 4.2.1 and B.2.1.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -138,6 +139,39 @@ LOST_CLIENTS = Finding(
 )
 
 
+_CHANGE, _PULL = sp.symbols("change pull")
+
+
+def _one_client(statement: Statement) -> Reduction:
+    """The term of one client on both sides."""
+
+    def quantities(point: Point) -> dict[str, float]:
+        clients = _draw_clients(point)
+        i = int(clients.wrong[0]) if clients.wrong.size else 0
+        change = float(clients.labels[i] == 0) - float(clients.truth[i] == 0)
+        return {
+            "change": change,
+            "pull": float(clients.features[i][:, 0] @ clients.residuals(0)[i]),
+        }
+
+    def computed(point: Point) -> tuple[float, float]:
+        at = quantities(point)
+        signed = float(evaluate(statement.definitions[sign], {"label_change": at["change"]}))
+        stated = float(evaluate(statement.expr, {"pull_S": signed * at["pull"]}))
+        return at["change"] * at["pull"], stated
+
+    signed = statement.definitions[sign].subs(sp.Symbol("label_change"), _CHANGE)
+    return Reduction(
+        idea="Both sides are sums over clients, and a client with the right label adds nothing to "
+        "either. The certificate compares the two terms of a client, coordinate by coordinate.",
+        ranges={"change": Interval(-1.0, 1.0), "pull": Interval(-math.inf, math.inf)},
+        left=_CHANGE * _PULL,
+        right=statement.expr.subs(sp.Symbol("pull_S"), signed * _PULL),
+        quantities=quantities,
+        computed=computed,
+    )
+
+
 def signed_sum(statement: Statement, profile: Profile) -> Search:
     """Both sides of (14) with one local step, where P is the identity."""
 
@@ -177,6 +211,7 @@ def signed_sum(statement: Statement, profile: Profile) -> Search:
         CLIENT_DOMAIN,
         bound=lambda _point: 0.0,
         measure=replace(DIFFERENCE, tolerance=1e-10),
+        everywhere=_one_client(statement) if statement.id == EQ_14.id else None,
         proof=lost_client,
     )
 
