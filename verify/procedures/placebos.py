@@ -222,13 +222,16 @@ def _decide(
         return replace(evidence, verdict=Verdict.VACUOUS, resolution=None, summary=summary)
     again = procedure.in_cells(live).decide(store, level)
     # All cells were asked for a refutation above, with the level split over all of them.
-    verdict = Verdict.INCONCLUSIVE if again.verdict is Verdict.REFUTED else again.verdict
+    verdict, found = again.verdict, again.summary
+    if verdict is Verdict.REFUTED:
+        verdict = Verdict.INCONCLUSIVE
+        found += ", which is not enough at the level that each of all cells has"
     count = "1 cell is void" if len(void) == 1 else f"{len(void)} cells are void"
     return replace(
         evidence,
         verdict=verdict,
         resolution=again.resolution,
-        summary=f"{again.summary}; {count} ({words})",
+        summary=f"{found}; {count} ({words})",
         sharpness=again.sharpness,
         required=again.required,
         slack=again.slack,

@@ -219,3 +219,17 @@ def test_growth_along_a_direction_is_the_sum_of_its_shares_of_the_exponents(dire
     assert moved.exponents[moved.names.index(pivot)] == pytest.approx(expected, rel=1e-9)
     assert moved.r_squared == pytest.approx(plain.r_squared, rel=1e-12)  # the same fit
     assert pivot in direction
+
+
+@pytest.mark.parametrize(("factor", "floor"), [(0.5, 1e-4), (0.8, 2e-3)])
+def test_the_limits_are_widened_by_the_mean_share_of_the_floor_in_the_window(
+    factor: float, floor: float
+) -> None:
+    """Paths without noise: each step of the window ends floor / error too high at most."""
+    path = factor ** np.arange(40.0)
+    fit = contraction_factor(np.tile(path, (8, 1)), floor=floor)
+    assert (fit.start, fit.stop) == (0, int(np.flatnonzero(path > 20 * floor)[-1]))
+    assert fit.floor_bias == pytest.approx(np.mean(floor / path[1 : fit.stop + 1]), rel=1e-12)
+    assert math.log(fit.upper) == pytest.approx(math.log(factor) + fit.floor_bias, rel=1e-9)
+    assert math.log(fit.lower) == pytest.approx(math.log(factor) - fit.floor_bias, rel=1e-9)
+    assert fit.log_limits() == (math.log(fit.lower), math.log(fit.upper))

@@ -148,3 +148,24 @@ def test_one_line_for_too_few_rows_or_clients():
         MomentDescent(n_anchors=8).fit(x, y, clients=of)
     with pytest.raises(ValueError, match="must be smaller: the rounds diverged"):
         FederatedRegression(step_size=1e9).fit(x, y, clients=of)
+
+
+@pytest.mark.parametrize("n_init", [1, 3])
+def test_with_soft_labels_a_client_sends_a_step_for_every_model(n_init):
+    """With hard labels it sends one model, and which one it is for as k numbers."""
+    rng = np.random.default_rng(1)
+    of = np.repeat(np.arange(7), rng.integers(3, 9, 7))
+    x = rng.standard_normal((len(of), 3))
+    y = (x * TRUTH[of % 2]).sum(axis=1)
+
+    def equal(losses, _sizes):
+        return np.full(losses.shape, 0.5)
+
+    given = {"n_rounds": 4, "n_init": n_init, "random_state": 0}
+    soft = FederatedRegression(label_rule=equal, **given).fit(x, y, clients=of)
+    hard = FederatedRegression(**given).fit(x, y, clients=of)
+    assert soft.floats_up_ == n_init * 4 * 7 * 2 * 3
+    assert hard.floats_up_ == n_init * 4 * 7 * (3 + 2)
+    assert soft.floats_down_ == hard.floats_down_ == n_init * 4 * 7 * 2 * 3
+    # Equal shares give both models one step towards the pooled fit, from any start.
+    assert soft.n_rounds_ == hard.n_rounds_ == 4

@@ -126,6 +126,24 @@ def test_a_refutation_stands_in_a_cell_that_a_placebo_passes(tmp_path):
     assert not any(cell.void for cell in evidence.cells)
 
 
+def test_live_cells_do_not_refute_at_a_level_that_was_split_over_all(tmp_path):
+    """47 of 512 are too many for one cell at the whole level, and not at a thirteenth of it."""
+    always = Placebo(name="an event in every trial", columns={"late": 1.0})
+
+    def rare(*bounds):
+        return replace(
+            small(*bounds, late=0.1),
+            bad=lambda table, cell: (table["late"] > 0.0) & (cell["bound"] < 1.0),
+        )
+
+    alone = judged(rare(0.5), always, tmp_path=tmp_path / "alone")
+    assert alone.verdict is Verdict.REFUTED
+    beside = judged(rare(0.5, *range(2, 14)), always, tmp_path=tmp_path / "beside")
+    assert [bool(cell.void) for cell in beside.cells] == [False] + [True] * 12
+    assert beside.verdict is Verdict.INCONCLUSIVE
+    assert "not enough at the level that each of all cells has; 12 cells are void" in beside.summary
+
+
 def test_without_a_placebo_nothing_changes(tmp_path):
     assert judged(small(5.0), tmp_path=tmp_path).verdict is Verdict.SUPPORTED
 
