@@ -96,12 +96,15 @@ def test_an_index_that_others_can_write_is_not_read(cache, small, monkeypatch):
     (file,) = cache.iterdir()
     planted = json.dumps({"format": 1, "claims": {"planted": {}}})
     file.write_text(planted)
-    file.chmod(0o666)
-    assert index.entries(()) == built
+    for mode in (0o666, 0o660, 0o602):  # all others, the group alone, the others alone
+        file.write_text(planted)
+        file.chmod(mode)
+        assert index.entries(()) == built
     file.write_text(planted)
     file.chmod(0o600)
-    cache.chmod(0o777)
-    assert index.entries(()) == built
+    for mode in (0o777, 0o770, 0o702):
+        cache.chmod(mode)
+        assert index.entries(()) == built
     monkeypatch.setattr(os, "getuid", lambda: 12345)
     assert index.entries(()) == built
 
