@@ -2,15 +2,20 @@
 
 import itertools
 import math
+import re
 
 import numpy as np
 import pytest
 
 pytest.importorskip("sklearn")
 
+from sklearn.base import BaseEstimator, ClusterMixin
+
 from trials.checks import InvalidParameter
-from trials.clustering.convex import convex_clustering_path
-from trials.clustering.sparse import neighbour_weights
+from trials.clustering.convex import convex_clustering, convex_clustering_path
+from trials.clustering.gradient import gradient_clustering
+from trials.clustering.kmeans import kmeans_pp, seed_kmeans_pp, spectral_kmeans
+from trials.clustering.sparse import neighbour_weights, sparse_convex_clustering
 from trials.models.clients import ClientData
 from trials.models.losses import LogisticLoss, SquaredLoss
 from verify.estimators import (
@@ -666,3 +671,77 @@ def test_a_client_joins_the_cluster_of_most_of_its_rows():
 def test_one_row_is_enough_for_a_fit():
     fit = GlobalModel().fit([[1.0, 2.0]], [5.0])
     np.testing.assert_allclose(fit.models_, [[1.0, 2.0]])
+
+
+def partitions(points, options):
+    """What each clusterer of one-shot clustering asks of which kernel, with the stream's state."""
+
+    def stream():
+        return np.random.default_rng(5)
+
+    rng = stream()
+    starts = points[seed_kmeans_pp(points[None], 3, rng)[0]]
+    weights = neighbour_weights(points, 4, decay=2.0, relative=True, connect="tree")
+    return {
+        ("k-means++", None): kmeans_pp(points[None], 3, stream(), **options).labels[0],
+        ("spectral", None): spectral_kmeans(points[None], 3, stream()).labels[0],
+        ("gradient", None): gradient_clustering(points[None], starts[None]).labels[0],
+        ("convex", 0.01): convex_clustering(points, 0.01).labels,
+        ("convex", 10.0): np.zeros(len(points)),
+        ("sparse-convex", 0.01): sparse_convex_clustering(points, 0.01, weights).labels,
+    }
+
+
+@pytest.mark.parametrize("n_init", [1, 7])
+def test_a_clusterer_gets_the_local_models_the_options_and_the_stream(n_init):
+    rng = np.random.default_rng(3)
+    data = ragged(rng, [9] * 12, d=2)
+    x, who = data.features, np.repeat(np.arange(12), 9)
+    theta = np.array([[3.0, 0.0], [-3.0, 1.0], [0.0, -4.0]])[np.arange(12) % 3]
+    y = np.einsum("nd,nd->n", x, theta[who]) + 0.3 * data.responses
+    local = np.array([np.linalg.lstsq(x[who == i], y[who == i], rcond=None)[0] for i in range(12)])
+    options = {"n_init": n_init}
+    for (name, penalty), labels in partitions(local, options).items():
+        fit = OneShotClustering(
+            3, clusterer=name, penalty=penalty, n_neighbors=4, random_state=5,
+            options=options if name == "k-means++" else None,
+        ).fit(x, y, clients=who)  # fmt: skip
+        assert np.array_equal(fit.labels_[:, None] == fit.labels_, labels[:, None] == labels), name
+        means = [local[labels == labels[i]].mean(axis=0) for i in range(12)]
+        np.testing.assert_allclose(fit.models_[fit.labels_], means, atol=1e-9)
+
+
+def test_a_clusterer_of_ones_own_is_cloned_and_may_number_its_clusters_anyhow():
+    class Halves(ClusterMixin, BaseEstimator):
+        def fit_predict(self, X, y=None):
+            self.seen_ = len(X)
+            return np.where(X[:, 0] > 0.0, 40, -7)
+
+    rng = np.random.default_rng(6)
+    x, who = rng.standard_normal((60, 2)), np.repeat(np.arange(6), 10)
+    y = x[:, 0] * np.where(who % 2 == 0, 1.0, -1.0)
+    own = Halves()
+    fit = OneShotClustering(2, clusterer=own).fit(x, y, clients=who)
+    assert fit.labels_.tolist() == [1, 0] * 3
+    np.testing.assert_allclose(fit.models_, [[-1.0, 0.0], [1.0, 0.0]], atol=1e-9)
+    assert not hasattr(own, "seen_")
+
+
+def test_what_diverges_or_has_no_rounds_is_refused_in_one_line():
+    rng = np.random.default_rng(7)
+    x, who = rng.standard_normal((60, 2)), np.repeat(np.arange(6), 10)
+    y = x[:, 0] * np.where(who % 2 == 0, 1.0, -1.0)
+    for estimator, message in (
+        (OneShotClustering(2, n_rounds=300, step_size=1e6), "the rounds diverged"),
+        (OneShotClustering(2, n_rounds=1, loss=Own()), "n_rounds must be 0 with a loss of one's"),
+        (IFCA(2, n_rounds=400, step_size=1e6, random_state=0), "every start diverged"),
+        (IFCA(2, step_size=0.1, batch_size=3, loss=Own()), "batch_size must be None with a loss"),
+        (IFCA(2, step_size=0.1, step_decay=0.9, loss=Own()), "step_decay must be 1.0 with a loss"),
+        (IFCA(2, loss=Own()), "step_size='auto' must be a number with a loss"),
+        (GlobalModel(algorithm="fedprox", l2=0.1), "algorithm=fedprox must be exact with loss"),
+        (GlobalModel(algorithm="fedavg", loss=Own()), "algorithm=fedavg must be exact with loss"),
+        (CFL(loss=Own()), "must be squared or logistic for this method"),
+    ):
+        with pytest.raises(InvalidParameter, match=re.escape(message)) as refused:
+            estimator.fit(x, y, clients=who)
+        assert "\n" not in str(refused.value)
