@@ -1,6 +1,7 @@
 """A statement is one object: evaluated, typeset, taken apart, closed outside its assumptions."""
 
 import math
+from dataclasses import replace
 
 import mpmath
 import numpy as np
@@ -246,3 +247,16 @@ def test_a_term_is_found_by_name_and_exponents_of_products_are_read():
     with pytest.raises(KeyError, match="no term 'head'; it has: floor, tail"):
         STATEMENT.term("head")
     assert exponent(sigma * sp.sqrt(2 * d / m) / m, m) == sp.Rational(-3, 2)
+
+
+def test_another_form_of_a_statement_keeps_all_but_its_reading_and_what_it_uses():
+    first = replace(STATEMENT, reading="as printed", uses=("toy.lemma",))
+    terms = (*STATEMENT.terms, Term(name="more", expr=sp.Integer(1)))
+    other = first.variant("toy.other", "Other", "corrected", terms=terms)
+    assert (other.id, other.title, other.source) == ("toy.other", "Other", "corrected")
+    assert (other.reading, tuple(other.uses)) == ("", ())
+    for name in ("kind", "observed", "constants", "assumptions", "failure", "publication"):
+        assert getattr(other, name) == getattr(first, name), name
+    assert other.bound(VALUES) == pytest.approx(first.bound(VALUES) + 1.0)
+    own = first.variant("toy.own", "", "", reading="mine", uses=("toy.a", "toy.b"))
+    assert (own.reading, own.uses) == ("mine", ("toy.a", "toy.b"))

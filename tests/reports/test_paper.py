@@ -125,6 +125,27 @@ def test_a_counterexample_names_its_numbers(run: Run) -> None:
     assert entry["paper"] == "On things"
 
 
+@pytest.mark.parametrize(
+    ("description", "printed"),
+    [
+        ("The bound fails at m=1", True),
+        ("log of the left-hand side over the right-hand side", False),
+        ("share by which the relation fails", False),
+        ("the share of the trials", True),
+    ],
+)
+def test_the_unit_of_a_violation_is_no_sentence_of_a_counterexample(
+    description: str, printed: bool
+) -> None:
+    document = failed("p.thm1-as-printed", "Theorem 1")
+    document["evidence"]["witness"]["description"] = description
+    one = made({"p.thm1-as-printed": document}, {"p-one": finding("p.thm1-as-printed")})
+    (entry,) = findings(one, {}, "pdf")[0]
+    words = description.split()[-2:]
+    assert (" ".join(words) in str(entry["counterexample"]).replace("$", "")) is printed
+    assert "Observed" in entry["counterexample"]
+
+
 def test_at_most_a_dozen_findings_are_printed_and_the_others_are_listed() -> None:
     names = [f"p.c{i}-as-printed" for i in range(15)]
     many = made(

@@ -154,3 +154,13 @@ def test_a_long_table_of_two_narrow_columns_becomes_two_blocks(
     assert text.count("part & v") == (1 if n <= SHORT else 2)  # a long table has two heads
     assert ("part & v & part & v" in text) is (blocks == 2)
     assert all(f"{row[0]} & {row[1]}" in text for row in rows)
+
+
+@pytest.mark.parametrize("n", [9, 10, 15, 16])
+def test_the_rows_of_two_blocks_are_read_down_the_left_and_then_down_the_right(n: int) -> None:
+    rows = [[f"row{i}", f"value{i}"] for i in range(n)]
+    text = PrintedTable(head=["part", "v"], rows=rows, align="lr", caption="", label="t").latex()
+    lines = [line.split(r" \\")[0].split(" & ") for line in text.splitlines() if "row" in line]
+    left, right = [line[:2] for line in lines], [line[2:] for line in lines]
+    assert [*left, *right[: n // 2]] == rows
+    assert right[n // 2 :] == [["~", "~"]] * (n % 2)
