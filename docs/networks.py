@@ -72,7 +72,7 @@ METHODS = ("ifca", "global", "local", "oracle")
 #: Data set -> clusters, and the environment variable of its folder.
 SETS = {"glyphs": (4, None), "textures": (2, None), "mnist": (4, "CFL_MNIST"),
         "cifar10": (2, "CFL_CIFAR10"), "hard-textures": (2, None)}  # fmt: skip
-#: How the drawn sets are drawn.  One client alone has the printed 34 % on hard textures.
+#: How the drawn sets are drawn.  One client alone has 39 % on hard textures, printed are 34 %.
 DRAWN = {"glyphs": glyphs, "textures": textures, "hard-textures": partial(textures, hardness=5.0)}
 #: Table I: accuracy in per cent and its deviation over five seeds, by (m, n).
 PRINTED = {
@@ -523,12 +523,15 @@ CLAIMS = (
         "table-1-order", "IFCA is above one model and above local models", "Table I",
         (("global", "<", "ifca", 0.0), ("local", "<", "ifca", 0.0)), ROTATED, digit_cells,
         DIGITS + "One random start.",
+        expected=Verdict.INCONCLUSIVE,
     ),
     compared(
         "table-1-identities", "IFCA finds the rotations, and is as good as with known rotations",
         "Section VI-B and Figure 4",
         (("most", "<", "identities", 0.0), ("oracle", "<=", "ifca", 0.05)), ROTATED, digit_cells,
-        DIGITS + "One random start. " + FOUND,
+        DIGITS + "One random start. " + FOUND + "If one start finds all in 0.9 of the seeds, 40 "
+        "seeds support this with the probability 0.8, and 74 or 180 if it is 0.8 or 0.7.",
+        expected=Verdict.INCONCLUSIVE,
     ),
     compared(
         "restarts", "A few random starts suffice", "Section VI",
@@ -556,6 +559,7 @@ CLAIMS = (
         "Table II",
         tuple((low, "<", high, 0.0) for low in ("global", "local") for high in ("ifca2", "ifca3")),
         WRITERS, writer_cells, LETTERS,
+        expected=Verdict.INCONCLUSIVE,
     ),
     compared(
         "table-2-one-shot", "IFCA and the one-shot method are similar, as are k = 2 and k = 3",
@@ -563,6 +567,7 @@ CLAIMS = (
         (("ifca2", "=", "oneshot2", 0.05), ("ifca3", "=", "oneshot3", 0.05),
          ("ifca2", "=", "ifca3", 0.05)), WRITERS, writer_cells,
         LETTERS + "Similar: within 5 %.",
+        expected=Verdict.INCONCLUSIVE,
     ),
     compared(
         "table-1-cifar-order", "IFCA is above one model and above local models",

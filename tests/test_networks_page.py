@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from tests.trials.networks.image_files import write_mnist
 from trials.checks import InvalidParameter
@@ -64,6 +65,30 @@ def test_one_order_with_every_seed_of_quick_decides_at_a_claims_level(page):
 
     assert decided(seeds) == ["holds", "fails"]
     assert decided(seeds - 1) == ["open", "open"]
+
+
+def test_one_start_needs_the_seeds_that_its_claim_names(page):
+    """The probability that all three cells are supported, by the share p of seeds with success."""
+    level = 0.05 * PAPER_SHARE / len(page.PAPER.claims)
+    claim = next(c for c in page.PAPER.claims if c.id == "networks.table-1-identities")
+    contrast = claim.statement.contrasts[0]
+
+    def power(n, p):
+        test = ContrastTest(
+            contrast=contrast, knowledge=SHARE, horizon=n, scale="sign", refute_level=level,
+            support_level=level,
+        )  # fmt: skip
+        low, found = np.full(n, 0.5), np.arange(n)
+        enough = next(
+            r for r in range(n // 2, n + 1)
+            if test.decide(low, np.where(found < r, 0.9, 0.1), limits=False).status == "holds"
+        )  # fmt: skip
+        return stats.binom.sf(enough - 1, n, p) ** 3
+
+    for p, n in ((0.9, 40), (0.8, 74), (0.7, 180)):
+        assert power(n, p) >= 0.8 > power(n - 12, p)
+        assert f" {n} " in claim.statement.reading
+    assert [round(float(power(48, p)), 2) for p in (0.8, 0.9)] == [0.44, 0.99]
 
 
 def test_a_claim_shows_its_trials_beside_the_printed_values(page, tmp_path):
@@ -159,8 +184,6 @@ def test_files_by_path_are_a_reproduction_only_with_the_published_checksums(
 
 
 def test_limits_of_what_is_measured_less_what_is_printed_are_those_of_welch(page):
-    from scipy import stats
-
     rng = np.random.default_rng(4)
     mine, theirs = rng.normal(94.0, 0.4, 12), rng.normal(94.2, 0.9, page.PRINTED_SEEDS)
     found = page.less_printed(mine, theirs.mean(), theirs.std(ddof=1))
@@ -215,8 +238,6 @@ def test_watched_identities_are_those_of_all_clients_and_warm_models_know_their_
 
 
 def test_paired_limits_are_those_of_students_t(page):
-    from scipy import stats
-
     rng = np.random.default_rng(0)
     a, b = rng.random(7), rng.random(7)
     mean, low, high = page.paired(a - b)
