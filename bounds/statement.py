@@ -469,6 +469,7 @@ def evaluate_mp(expr: sp.Expr, values: Values) -> Any:
     return mpmath.mpf(function(*(mpmath.mpf(values[name]) for name in names)))
 
 
+@lru_cache(maxsize=4096, typed=True)
 def plain(expr: sp.Expr) -> str:
     """An expression as one line of plain text, for error messages."""
     return str(sp.sstr(expr))

@@ -15,13 +15,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+import sympy as sp
 from scipy.stats import binomtest
 
-from bounds.statement import Contrast, Printed
+from bounds.statement import Contrast, Printed, Statement, Term
+from tests.stated import NOBODY
 from tests.verify.calibration_benchmark import POWER_HEADING, benchmark_worlds, power_table
 from tests.verify.calibration_bounds import FLOOR, constant_worlds, probability_worlds, rate_worlds
 from tests.verify.calibration_world import LEVEL, Batch, World
-from tests.verify.toys import dose_probability
+from tests.verify.toys import DOSE, dose_probability
 from verify.decisions.comparisons import ContrastTest, TrendTest
 from verify.decisions.means import INDICATOR, SHARE, Knowledge, MeanTest
 from verify.decisions.rates import fit_power_law
@@ -29,6 +31,8 @@ from verify.decisions.reproductions import ReproductionTest
 from verify.decisions.suprema import decide_supremum
 from verify.decisions.thresholds import Design, log_grid
 from verify.evidence import Verdict
+from verify.procedures.base import Sampling
+from verify.procedures.threshold import Sized, Threshold
 
 LOOKS = (256, 512, 1024, 2048)
 Draw = Callable[[np.random.Generator, int], np.ndarray]
@@ -193,6 +197,46 @@ def _exponent_missed(rng: np.random.Generator) -> int:
     return int(not low <= 1.0 <= high)
 
 
+#: Cells of a threshold whose stated order is d c while its scaling names d alone.
+_CELLS = tuple({"d": d, "c": c} for d in (1.0, 4.0, 16.0) for c in (1.0, 4.0, 16.0))
+_ORDER = Threshold(
+    statement=Statement(
+        id="toy.order",
+        title="A toy",
+        publication=NOBODY,
+        source="Theorem 1",
+        kind="threshold",
+        quantifiers="",
+        observed="n",
+        relation=r"\le",
+        terms=(Term(name="size", expr=sp.Symbol("d") * sp.Symbol("c")),),
+    ),
+    sampling=Sampling(experiment=DOSE, max_trials=320, first=16),
+    cells=_CELLS,
+    size="n",
+    grid=lambda _cell: (),
+    success=lambda table, _cell: table["success"] > 0,
+    event="success",
+    scaling=("d",),
+    towards=({"d": 1.0},),
+)
+
+
+def _outside_the_scaling(growth: float, wrong: Verdict) -> Batch:
+    """Whether the verdict is ``wrong`` where the required constant grows with c by ``growth``."""
+
+    def batch(rng: np.random.Generator) -> int:
+        sized = []
+        for cell in _CELLS:
+            need = 30.0 * cell["d"] * cell["c"] ** (1.0 + growth)
+            grid = log_grid(max(int(need / 7), 1), int(need * 9), 4)
+            fit = _dose_fit(rng, DOSES["logit, slope 4"], need, grid)
+            sized.append(Sized(params=cell, counts={}, observed=(), fit=fit))
+        return int(_ORDER.compare_growth(sized, LEVEL)[0] is wrong)
+
+    return batch
+
+
 def threshold_worlds() -> list[World]:
     """Limits that miss a threshold, under the adaptive design with its early stop."""
     worlds = [
@@ -208,6 +252,15 @@ def threshold_worlds() -> list[World]:
             quick=10,
         )
     )
+    for error, wrong in (
+        ("false refutation", Verdict.REFUTED),
+        ("false support", Verdict.SUPPORTED),
+    ):
+        for side, sign in (("larger", 1.0), ("smaller", -1.0)):
+            data = f"grows by the margin towards {side} values"
+            batch = _outside_the_scaling(sign * _ORDER.margin, wrong)
+            name = "threshold, outside the scaling"
+            worlds.append(World(name, error, data, batch, full=200, quick=5))
     return worlds
 
 
@@ -423,6 +476,8 @@ decided or narrow: two copies of one method under two names are separated far le
 of twenty benchmarks.
 
 A batch of the scaling of thresholds is six adaptive searches, a third of the CPU time of this page.
+*Outside the scaling* a threshold is stated as of the order d c, and its claim names d alone.  The
+required constant grows with c, or falls with it, by just the margin.
 """
 
 

@@ -5,7 +5,7 @@ are three kinds of such cells:
 
 * *near*: made by `verify.mutation.opened` for the condition's edge;
 * *far*: of up to 1,500 places in which up to five parameters are moved by up to a factor 10^6,
-  every other one.  Those come first that break the condition most;
+  every other one.  They are those that break the condition most, and then those drawn first;
 * *control*: of the other half of these places, in the order in which they are drawn.
 
 A refutation in the first two is what the claim's own procedure finds.  The control has no part in
@@ -16,6 +16,7 @@ condition share these cells, so that each is tried once.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -27,8 +28,10 @@ from verify.mutation.harder import Places
 from verify.procedures.base import Trials
 from verify.procedures.interface import Procedure
 
-#: Far places in which one weaker condition is tried, and as many of the control, at most.
-N_TRIED = 12
+#: Far places in which one weaker condition is tried: the most extreme ones, and those drawn first.
+N_EXTREME, N_DRAWN = 8, 16
+#: Places of the control.
+N_CONTROL = 12
 
 #: ``cell -> `` the verdict on the bound there, None where nothing can be said.
 Decide = Callable[[Params], Verdict | None]
@@ -49,7 +52,11 @@ class Outside:
     def __init__(self, statement: Statement, free: Procedure, store: Trials) -> None:
         self._statement, self._free, self._store = statement, free, store
         places = Places(free, store)
-        self._cells, self._values, self._like = places.cells, places.values, places.cells[0]
+        different = {repr(cell): i for i, cell in reversed(list(enumerate(places.cells)))}
+        kept = sorted(different.values())
+        self._cells = [places.cells[i] for i in kept]
+        self._values = [places.values[i] for i in kept]
+        self._like = self._cells[0]
         holds = [[_holds(a, values) for a in statement.assumptions] for values in self._values]
         self._holds = np.array(holds, dtype=np.bool_).reshape(len(holds), -1)
         self._near: dict[str, list[tuple[Params, Mapping[str, Any]]]] = {}
@@ -73,13 +80,18 @@ class Outside:
         return [cell for cell, values in self._near.get(after.name, []) if _holds(after, values)]
 
     def far(self, before: Assumption, after: Assumption) -> list[Params]:
-        """Places that only the weaker form allows, those first that break the condition most."""
+        """Places that only the weaker form allows: those that break the condition most, then those
+        that are drawn first.
+        """
         even = [i for i in self._without(before) if i % 2 == 0]
-        return self._first(sorted(even, key=lambda i: _margin(before, self._values[i])), after)
+        extreme = sorted(even, key=lambda i: _margin(before, self._values[i]))
+        chosen = [*self._first(extreme, after, N_EXTREME), *self._first(even, after, N_DRAWN)]
+        return [self._cells[i] for i in dict.fromkeys(chosen)]
 
     def control(self, before: Assumption, after: Assumption) -> list[Params]:
         """Other places that only the weaker form allows, in the order in which they are drawn."""
-        return self._first([i for i in self._without(before) if i % 2 == 1], after)
+        odd = [i for i in self._without(before) if i % 2 == 1]
+        return [self._cells[i] for i in self._first(odd, after, N_CONTROL)]
 
     def try_cells(self, cells: Sequence[Params], decide: Decide) -> dict[Verdict | None, Params]:
         """The verdicts on the bound in some cells, each with the first cell that has it."""
@@ -100,11 +112,10 @@ class Outside:
         alone[:, column] = ~alone[:, column]
         return [int(i) for i in np.flatnonzero(alone.all(axis=1))]
 
-    def _first(self, places: Sequence[int], after: Assumption) -> list[Params]:
+    def _first(self, places: Sequence[int], after: Assumption, n: int) -> list[int]:
         """The first of some places that a weaker form allows."""
         with np.errstate(all="ignore"):
-            found = (self._cells[i] for i in places if _holds(after, self._values[i]))
-            return [cell for cell, _ in zip(found, range(N_TRIED), strict=False)]
+            return list(islice((i for i in places if _holds(after, self._values[i])), n))
 
 
 def _holds(assumption: Assumption, values: Mapping[str, Any]) -> bool:

@@ -310,7 +310,7 @@ class Threshold(Stated, Sampled):
         tables = [self._table(sized)]
         sharpness: list[str] = []
         if self.scaling:
-            verdict, summary, rows, sharpness = self._scaling(sized, level)
+            verdict, summary, rows, sharpness = self.compare_growth(sized, level)
             if rows:
                 columns = ("towards larger", "growth", "se", "lower", "upper", "verdict")
                 title = "Growth of the threshold over the stated order, per unit log"
@@ -364,9 +364,12 @@ class Threshold(Stated, Sampled):
             status = "holds"
         return self._row(sized, status, bound)
 
-    def _scaling(
+    def compare_growth(
         self, sized: Sequence[Sized], level: float
     ) -> tuple[Verdict, str, list[tuple[str | float, ...]], list[str]]:
+        """The verdict on the growth of the required constant over the cells, in words, by direction
+        as rows of a table, and where the order could be sharper.
+        """
         if lost := [z for z in sized if not z.fit.resolved]:
             return (
                 Verdict.INCONCLUSIVE,

