@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from trials.experiments.sxy import chosen_start
+from trials.experiments.sxy import chosen_start, moments
 from trials.experiments.sxy.descents import DESCENT, N_ROUNDS
 from trials.experiments.sxy.iteration import CROSSING, PROJECTION
 from trials.experiments.sxy.moments import ANCHOR, ROUND
@@ -24,6 +25,55 @@ def test_the_unit_of_the_models_does_not_matter(experiment, cell):
         other = table(experiment, unit=unit, **cell)
         for name in experiment.columns:
             assert np.allclose(one[name], other[name], rtol=1e-6, atol=1e-9), name
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        {"d": 6, "k": 2, "m": 40, "short": 0.5, "p": 0.3},
+        {"d": 30, "k": 2, "m": 7, "short": 0.7},  # fewer clients than dimensions: Bartlett's factor
+        {"d": 3, "k": 3, "m": 20, "short": 0.6, "sigma": 0.2},  # no dimension beyond the errors
+    ],
+)
+def test_a_round_in_few_coordinates_has_the_law_of_one_in_all(cell):
+    """Six columns in three cells, each at 5e-8: false alarms 1e-6."""
+    params = ROUND.check({"l": 5, **cell})
+    shares, tables = moments.shares_of(params), []
+    for seed, draw in enumerate((moments.draw_round, moments.draw_isotropic_round)):
+        rng = np.random.default_rng(seed)
+        rounds = [draw(params, rng) for _ in range(3000)]
+        bases, deviations = moments._subspaces(rounds, shares, rng)
+        steps = [
+            moments._anchor_step(each, basis, params, rng)
+            for each, basis in zip(rounds, bases, strict=True)
+        ]
+        kept = [
+            ((each.v @ basis) ** 2).sum(axis=1) for each, basis in zip(rounds, bases, strict=True)
+        ]
+        traces = [float((each.matrix**2).sum()) for each in rounds]
+        columns = np.column_stack([deviations, steps, np.array(kept)[:, [0, -1]], traces])
+        tables.append(columns.round(9))  # with k = d all is kept
+    for of_all, of_few in zip(tables[0].T, tables[1].T, strict=True):
+        assert stats.ks_2samp(of_all, of_few).pvalue > 5e-8
+
+
+def test_a_formed_moment_matrix_gives_what_its_rows_give(monkeypatch):
+    """The subspaces by the singular vectors, the norms by another algorithm on the rows."""
+    params = ROUND.check({"d": 12, "k": 3, "m": 90, "short": 0.5, "p": 0.2, "condition": 0.3})
+    shares = moments.shares_of(params)
+    formed = [moments.draw_round(params, np.random.default_rng(seed)) for seed in range(4)]
+    monkeypatch.setattr(moments, "LARGEST_FORMED", 1)
+    kept = [moments.draw_round(params, np.random.default_rng(seed)) for seed in range(4)]
+    assert kept[0].matrix is None
+    assert formed[0].rows is None
+    for each, other in zip(formed, kept, strict=True):
+        (first, second), weights = other.rows
+        slow = np.einsum("p,pa,pb->ab", weights, first, second) / 90
+        np.testing.assert_allclose(each.matrix, slow, rtol=1e-12, atol=1e-14)
+    one, two = (moments._subspaces(r, shares, np.random.default_rng(5)) for r in (formed, kept))
+    np.testing.assert_allclose(one[1], two[1], rtol=1e-9)
+    for of_matrix, of_rows in zip(one[0], two[0], strict=True):
+        np.testing.assert_allclose(of_matrix @ of_matrix.T, of_rows @ of_rows.T, atol=1e-9)
 
 
 def test_signs_without_noise_in_one_dimension_have_no_deviation():

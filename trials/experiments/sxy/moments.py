@@ -22,6 +22,9 @@ pairs, residual u and a part of it outside of the subspace.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 
 from trials.checks import MAX_DRAWN, FloatArray, InvalidParameter, check_drawn
@@ -41,6 +44,8 @@ from trials.run.cell import Params
 from trials.run.experiment import add_experiment, each_trial
 
 HALF_STEPS = 12
+#: Dimensions up to which a moment matrix is formed and decomposed in full.
+LARGEST_FORMED = 160
 _norm, _iterate = unchecked(deviation_norm), unchecked(orthogonal_iteration)
 
 LAWS: dict[str, Parameter] = {
@@ -85,46 +90,140 @@ def _errors(params: Params, rng: np.random.Generator) -> FloatArray:
     return np.asarray(params["unit"] * u)
 
 
-def _round(params: Params, rng: np.random.Generator) -> tuple[float, ...]:
-    k, d, m, n_pairs = params["k"], params["d"], params["m"], params["l"]
-    u, shares = _errors(params, rng), shares_of(params)
+class Round(NamedTuple):
+    """A drawn round: the errors u, the diagonals of the covariances, and the moment matrix.
+
+    ``matrix`` is Y.  Where it would be large, ``rows`` holds the clients' vectors (2, m, d) and
+    their weights (m,) in its place.
+    """
+
+    u: FloatArray
+    spectra: FloatArray
+    matrix: FloatArray | None
+    rows: tuple[FloatArray, FloatArray] | None
+
+    @property
+    def v(self) -> FloatArray:
+        """(k, d) the residuals."""
+        return self.spectra * self.u
+
+
+def _clients(
+    u: FloatArray, spectra: FloatArray, x: FloatArray, params: Params, rng: np.random.Generator
+) -> Round:
+    """A round with the directions x (2, m, d) of its clients, which may come in any order."""
     sigma = params["sigma"] * params["unit"]
-    features, noise = Law(name=params["features"]), Law(name=params["noise"])
-    low = params["condition"]
-    spectra = np.where(rng.random((k, d)) < 0.5, low, 1.0)
-    v = spectra * u
-    scale = float((u**2).sum(axis=1).max() + sigma**2)
-
-    z = rng.choice(k, m, p=shares)
-    x = features.draw(rng, (2, m, d)) * np.sqrt(spectra)[z]
-    residual = np.einsum("smd,md->sm", x, u[z]) + sigma * noise.draw(rng, (2, m))
+    residual = sigma * Law(name=params["noise"]).draw(rng, x.shape[:2])
+    ends = np.cumsum(rng.multinomial(x.shape[1], shares_of(params)))
+    for j, end in enumerate(ends):
+        own = slice(ends[j - 1] if j else 0, end)
+        if (spectra[j] != 1.0).any():
+            x[:, own] *= np.sqrt(spectra[j])
+        residual[:, own] += x[:, own] @ u[j]
     weights = residual[0] * residual[1]
-    n_columns = min(k, d)
-    basis = _iterate(
-        first=x[0], second=x[1], weights=weights[None], start=random_basis(d, n_columns, rng),
-        n_iterations=HALF_STEPS,
-    ).bases[0]  # fmt: skip
-    inside = v @ basis
-    squares, kept = (v**2).sum(axis=1), (inside**2).sum(axis=1)
-    lost = np.maximum(squares - kept, 0.0)
-    deviation = _norm(x[0], x[1], weights, v, shares, rng)
+    if x.shape[2] > LARGEST_FORMED:
+        return Round(u, spectra, None, (x, weights))
+    matrix = (x[0] * weights[:, None]).T @ x[1] / len(weights)
+    return Round(u, spectra, matrix, None)
 
-    own = features.draw(rng, (2, n_pairs, d)) * np.sqrt(spectra[-1])
-    answers = own @ u[-1] + sigma * noise.draw(rng, (2, n_pairs))
+
+def draw_round(params: Params, rng: np.random.Generator) -> Round:
+    """The clients of one round, in full."""
+    k, d, m = params["k"], params["d"], params["m"]
+    u = _errors(params, rng)
+    spectra = np.where(rng.random((k, d)) < 0.5, params["condition"], 1.0)
+    return _clients(u, spectra, Law(name=params["features"]).draw(rng, (2, m, d)), params, rng)
+
+
+def draw_isotropic_round(params: Params, rng: np.random.Generator) -> Round:
+    """The same of Gaussian features with covariance I and k <= d, in at most k + m coordinates.
+
+    The first k coordinates are those of the errors, since every column is invariant under
+    rotations.  In the other d - k dimensions m rows of each half are L Q, with L Bartlett's factor
+    and Q orthonormal rows that are independent of all else.  Where m < d - k they are a basis, of
+    its own for each side of Y, in which the rows are L.
+    """
+    k, m = params["k"], params["m"]
+    beyond = params["d"] - k
+    u = params["unit"] * np.eye(k, k + min(beyond, m))
+    u[-1] *= params["short"]
+    x = rng.standard_normal((2, m, k + min(beyond, m)))
+    if m < beyond:
+        x[:, :, k:] = np.tril(x[:, :, k:], -1)
+        row = np.arange(m)
+        x[:, row, k + row] = np.sqrt(rng.chisquare(beyond - row, (2, m)))
+    return _clients(u, np.ones_like(u), x, params, rng)
+
+
+def _subspaces(
+    rounds: Sequence[Round], shares: FloatArray, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """Bases (n, d, k) of the leading subspaces after `HALF_STEPS`, and norms (n,) of Y - EY."""
+    k, d = rounds[0].u.shape
+    starts = [random_basis(d, min(k, d), rng) for _ in rounds]
+    if rounds[0].rows is not None:
+        bases, norms = [], []
+        for each, start in zip(rounds, starts, strict=True):
+            assert each.rows is not None
+            (first, second), weights = each.rows
+            found = _iterate(
+                first=first, second=second, weights=weights[None], start=start,
+                n_iterations=HALF_STEPS,
+            )  # fmt: skip
+            bases.append(found.bases[0])
+            norms.append(_norm(first, second, weights, each.v, shares, rng))
+        return np.array(bases), np.array(norms)
+    moments = np.array([each.matrix for each in rounds])
+    leading = np.array(starts)
+    for _ in range(HALF_STEPS // 2):
+        leading = np.linalg.qr(moments @ (moments.transpose(0, 2, 1) @ leading))[0]
+    v = np.array([each.v for each in rounds])
+    expected = (v * shares[:, None]).transpose(0, 2, 1) @ v
+    gaps = moments - expected
+    squares = np.linalg.eigvalsh(gaps @ gaps.transpose(0, 2, 1))[:, -1]
+    return leading, np.sqrt(np.maximum(squares, 0.0))
+
+
+def _anchor_step(
+    drawn: Round, basis: FloatArray, params: Params, rng: np.random.Generator
+) -> tuple[float, float]:
+    """The anchor's estimate of its squared residual, and the squared residual after its step."""
+    n_pairs, d = params["l"], len(basis)
+    sigma, low = params["sigma"] * params["unit"], params["condition"]
+    u, spectrum = drawn.u[-1], drawn.spectra[-1]
+    features, noise = Law(name=params["features"]), Law(name=params["noise"])
+    own = features.draw(rng, (2, n_pairs, d)) * np.sqrt(spectrum)
+    answers = own @ u + sigma * noise.draw(rng, (2, n_pairs))
     projected = answers[:, :, None] * (own @ basis)
-    moments = projected[0].T @ projected[1] / n_pairs
-    left, values, _ = np.linalg.svd(moments)
+    left, values, _ = np.linalg.svd(projected[0].T @ projected[1] / n_pairs)
     direction = basis @ left[:, 0]
     direction *= 1.0 if projected.sum(axis=(0, 1)) @ left[:, 0] >= 0 else -1.0
-    after = v[-1] - 0.5 * low * np.sqrt(values[0]) * spectra[-1] * direction
-    return (
-        deviation / scale,
-        float((shares * lost).max() / scale),
-        float(shares[-1] * lost[-1] / scale),
-        float((kept / squares).min()),
-        float(abs(values[0] - squares[-1]) / scale),
-        float((after**2).sum() / squares[-1]),
-    )
+    after = spectrum * u - 0.5 * low * np.sqrt(values[0]) * spectrum * direction
+    return float(values[0]), float((after**2).sum())
+
+
+def _simulate_rounds(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
+    isotropic = params["features"] == "gaussian" and params["condition"] == 1.0
+    draw = draw_isotropic_round if isotropic and params["k"] <= params["d"] else draw_round
+    rounds, shares = [draw(params, rng) for _ in range(n_trials)], shares_of(params)
+    bases, deviations = _subspaces(rounds, shares, rng)
+    rows = []
+    for each, basis, deviation in zip(rounds, bases, deviations, strict=True):
+        scale = float((each.u**2).sum(axis=1).max() + (params["sigma"] * params["unit"]) ** 2)
+        squares, kept = (each.v**2).sum(axis=1), ((each.v @ basis) ** 2).sum(axis=1)
+        lost = np.maximum(squares - kept, 0.0)
+        length, after = _anchor_step(each, basis, params, rng)
+        rows.append(
+            (
+                deviation / scale,
+                (shares * lost).max() / scale,
+                shares[-1] * lost[-1] / scale,
+                (kept / squares).min(),
+                abs(length - squares[-1]) / scale,
+                after / squares[-1],
+            )
+        )
+    return np.array(rows)
 
 
 def round_cost(params: Params) -> float:
@@ -136,7 +235,7 @@ ROUND = add_experiment(
     name="sxy.round",
     design=302,
     columns=("deviation", "lost", "lost_last", "kept", "length_error", "after"),
-    simulate=each_trial(_round),
+    simulate=_simulate_rounds,
     block_size=32,
     cost=round_cost,
     parameters=Parameters(
