@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from tests.bench.data_sets import curved_sheets
+from tests.bench.data_sets import curved_sheets, half_moons
 from tests.trials.clustering.families import (
     far_from_the_origin,
     mixed_scales,
@@ -26,6 +26,7 @@ from trials.clustering.sparse import (
     sparse_convex_clustering_path,
 )
 from trials.clustering.sparse.fusing import Fused
+from trials.clustering.sparse.gaps import Gaps
 from trials.clustering.sparse.graph import check_graph
 from trials.clustering.sparse.path import Tracer
 
@@ -116,6 +117,35 @@ def test_a_path_keeps_its_gap_and_agrees_with_single_problems():
         assert path.n_clusters[i] == path.centres[i].shape[0]
         gap = np.abs(path.centres[i][path.labels[i]] - fit.minimiser).max()
         assert gap <= np.sqrt(2.0 * path.gap[i]) + fit.radius
+
+
+@pytest.mark.parametrize(
+    ("d", "connect", "share"), [(1, "tree", 1.3), (2, "none", 0.08), (3, "circulant", 0.08)]
+)
+def test_few_flows_bound_the_gaps_of_all_penalties(d, connect, share, monkeypatch):
+    points = half_moons(60)[:, :1] if d == 1 else np.random.default_rng(d).standard_normal((60, d))
+    weights = neighbour_weights(points, 5, decay=1.0, relative=True, connect=connect)
+    top = share * fusing_penalty(points, weights)
+    penalties = np.append(np.linspace(0.0, top, 500), np.inf)
+    exact = sparse_convex_clustering_path(points, penalties, weights, tolerance=1e-11)
+    knots = []
+    make = Gaps._make_knot
+    monkeypatch.setattr(
+        Gaps, "_make_knot", lambda self, *step: knots.append(step) or make(self, *step)
+    )
+    fast = sparse_convex_clustering_path(points, penalties, weights, flows=False, gaps=True)
+    assert (fast.gap >= 0.0).all()
+    assert fast.gap[0] == 0.0
+    assert fast.gap[-1] <= 1e-5 * fast.primal[-1]
+    # No bound is above the optimum, but for rounding, and most are near it.
+    slack = 1e-12 * exact.primal[-1]
+    assert (fast.primal - fast.gap <= exact.primal + slack).all()
+    assert (exact.primal - exact.gap <= fast.primal + slack).all()
+    small = fast.gap[1:] <= 1e-5 * fast.primal[1:]
+    excess = fast.primal[1:] - exact.primal[1:]
+    assert np.median(fast.gap[1:] / fast.primal[1:]) <= 1e-5
+    assert (excess[small] <= fast.gap[1:][small] + slack).all()
+    assert 0 < len(knots) < 0.6 * np.count_nonzero(fast.n_clusters > fast.n_clusters[-1])
 
 
 @pytest.mark.parametrize(("n", "neighbours", "count"), [(200, 6, 8), (400, 8, 10)])

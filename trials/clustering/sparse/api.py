@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from trials.checks import (
     FloatArray,
+    IntArray,
     InvalidParameter,
     flag,
     function_of,
@@ -20,6 +21,7 @@ from trials.checks import (
 )
 from trials.clustering.convex.problem import Scaled, scale_points, scaled_penalty
 from trials.clustering.sparse.certificate import MARGIN, check_sparse_certificate
+from trials.clustering.sparse.gaps import Gaps
 from trials.clustering.sparse.graph import Graph, check_graph
 from trials.clustering.sparse.path import Tracer
 from trials.clustering.sparse.record import SparseClustering, SparsePath
@@ -164,8 +166,9 @@ def sparse_convex_clustering_path(
     flows : whether to seek the flows inside the clusters.  They give the gap, and they split the
         clusters that should not have been fused.  Without them a path is many times faster, no
         cluster splits, and the gap is NaN unless ``gaps`` is set.
-    gaps : whether to seek flows for the gaps alone where ``flows`` is false.  They stop at ten
-        times the tolerance.  A larger gap shows that some cluster should not have been fused.
+    gaps : whether to bound the gaps alone where ``flows`` is false, to ten times the tolerance,
+        with flows at as few penalties as that needs.  A larger gap shows that some cluster should
+        not have been fused.
     keep_centres : whether to keep all centres, O(t n d) numbers at most.
     progress : is called as ``progress(done, all)`` after each penalty.
 
@@ -179,55 +182,85 @@ def sparse_convex_clustering_path(
     [4, 4, 2, 1]
     """
     problem = _Problem(points, weights)
-    grid = real_array("penalties", penalties)
-    if grid.ndim != 1 or grid.size < 1 or not (grid >= 0.0).all() or (np.diff(grid) <= 0.0).any():
-        raise InvalidParameter(f"penalties.shape={grid.shape} must be (t,), increasing and >= 0")
+    grid = _check_grid(penalties)
     tolerance = real_between("tolerance", tolerance, _SMALLEST, 1.0)
-    flows, gaps = flag("flows", flows), flag("gaps", gaps)
+    flows, gaps = flag("flows", flows), flag("gaps", gaps) and not flows
     keep_centres = flag("keep_centres", keep_centres)
     if progress is not None:
         progress = function_of("progress", progress)
-    tracer = Tracer(problem.data, problem.graph)
-    scale = problem.data.scale
-    t, n = grid.size, tracer.x.shape[0]
-    labels = np.empty((t, n), dtype=np.int32)
-    primal, gap = np.empty(t), np.empty(t)
-    count = np.empty(t, dtype=np.int64)
-    centres = []
-    end, last, which = t, None, np.empty(0, dtype=np.int64)
+    t = grid.size
+    columns = _Columns(problem, t, keep_centres)
+    tracer = columns.tracer
+    bounds = Gaps(tracer, tolerance, columns.gap) if gaps else None
+    end = t
     for i, penalty in enumerate(grid.tolist()):
-        tracer.solve(problem.lam(penalty), tolerance, flows=flows, gaps=gaps)
-        if tracer.labels is last:
-            labels[i] = labels[i - 1]
-        else:
-            labels[i], which = tracer.partition()
-            last = tracer.labels
-        count[i] = tracer.n_clusters
-        # one factor after the other: a gap of zero times an infinite square is no number
-        primal[i], gap[i] = tracer.primal * scale * scale, tracer.gap * scale * scale
-        if keep_centres:
-            centres.append(problem.centres(tracer)[which])
+        tracer.solve(problem.lam(penalty), tolerance, flows=flows)
+        columns.write(i)
+        if bounds is not None:
+            bounds.add(i)
         if progress is not None:
             progress(i + 1, t)
-        if tracer.is_at_the_end(tolerance, flows=flows, gaps=gaps):
+        if tracer.is_at_the_end(tolerance, flows=flows) and (bounds is None or bounds.is_small(i)):
             end = i + 1
             break
-    # Nothing changes behind the end.
-    for values in (labels, count, primal, gap):
-        values[end:] = values[end - 1]
-    centres += centres[-1:] * (t - end)
+    if bounds is not None:
+        bounds.settle()
     if progress is not None:
         for i in range(end, t):
             progress(i + 1, t)
-    return SparsePath(
-        penalties=grid,
-        labels=labels,
-        centres=tuple(centres),
-        n_clusters=count,
-        primal=primal,
-        gap=gap,
-        splits=tracer.work.splits,
-    )
+    return columns.path(grid, end)
+
+
+def _check_grid(penalties: ArrayLike) -> FloatArray:
+    """Validate increasing penalties (t,) >= 0, also infinite."""
+    grid = real_array("penalties", penalties)
+    if grid.ndim != 1 or grid.size < 1 or not (grid >= 0.0).all() or (np.diff(grid) <= 0.0).any():
+        raise InvalidParameter(f"penalties.shape={grid.shape} must be (t,), increasing and >= 0")
+    return grid
+
+
+class _Columns:
+    """The results of a path, penalty by penalty.  Objectives and gaps are in scaled units."""
+
+    def __init__(self, problem: _Problem, t: int, keep_centres: bool) -> None:
+        self.problem = problem
+        self.tracer = Tracer(problem.data, problem.graph)
+        self.labels = np.empty((t, self.tracer.x.shape[0]), dtype=np.int32)
+        self.primal, self.gap = np.empty(t), np.empty(t)
+        self.count = np.empty(t, dtype=np.int64)
+        self.centres: list[FloatArray] | None = [] if keep_centres else None
+        self._last: IntArray | None = None
+        self._which = np.empty(0, dtype=np.int64)
+
+    def write(self, i: int) -> None:
+        """Write the state of the tracer at penalty ``i``."""
+        tracer = self.tracer
+        if tracer.labels is self._last:
+            self.labels[i] = self.labels[i - 1]
+        else:
+            self.labels[i], self._which = tracer.partition()
+            self._last = tracer.labels
+        self.count[i] = tracer.n_clusters
+        self.primal[i], self.gap[i] = tracer.primal, tracer.gap
+        if self.centres is not None:
+            self.centres.append(self.problem.centres(tracer)[self._which])
+
+    def path(self, grid: FloatArray, end: int) -> SparsePath:
+        """The record.  Nothing changes from penalty ``end`` on."""
+        for values in (self.labels, self.count, self.primal, self.gap):
+            values[end:] = values[end - 1]
+        centres = self.centres or []
+        scale = self.problem.data.scale
+        return SparsePath(
+            penalties=grid,
+            labels=self.labels,
+            centres=tuple(centres + centres[-1:] * (grid.size - end)),
+            n_clusters=self.count,
+            # one factor after the other: a gap of zero times an infinite square is no number
+            primal=self.primal * scale * scale,
+            gap=self.gap * scale * scale,
+            splits=self.tracer.work.splits,
+        )
 
 
 def fusing_penalty(points: ArrayLike, weights: Any) -> float:

@@ -13,12 +13,13 @@ import numpy as np
 from numba import njit
 
 from trials.checks import FloatArray, IntArray
+from trials.clustering.sparse.certificate import MARGIN
 from trials.clustering.sparse.contraction import write_imbalance
 from trials.clustering.sparse.graph import Graph
 from trials.clustering.sparse.newton import Limits, Smoothed, minimise
 
-#: Decreases of the smoothing width of one cluster.
-_LEVELS = 12
+#: Decreases of the smoothing width of one cluster, Newton steps at each, and their products.
+_LEVELS, _STEPS, _PRODUCTS = 12, 60, 200
 
 
 class Clusters(NamedTuple):
@@ -51,6 +52,50 @@ class Flows(NamedTuple):
     x: FloatArray
     delta: FloatArray
     left: FloatArray
+
+
+class Medium(NamedTuple):
+    """Where flows run.
+
+    Attributes
+    ----------
+    lanes : of the rows.  ``graph`` : the edges in both directions.
+    width : the first smoothing width, a length.
+    work : (5,) counts as of `trials.clustering.sparse.newton.minimise`.
+    """
+
+    lanes: tuple[int, ...]
+    graph: Graph
+    width: float
+    work: FloatArray
+
+
+def find_flows(
+    medium: Medium,
+    clusters: tuple[IntArray, int],
+    q: FloatArray,
+    potentials: FloatArray,
+    lam: float,
+    goal: float,
+    margin: float = MARGIN,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Balance ``q`` (n, d): local values (n, d), their widths (k,), squares left (k,).
+
+    ``clusters`` are the labels (n,) of the points, and their number k.
+    ``potentials`` (n, d) are replaced.  The flows leave the share ``margin`` of their limits free,
+    and stop where the squares left add up to ``goal``.  The local values solve convex clustering of
+    ``q`` inside each cluster.  They vanish exactly where the cluster is fused.
+    """
+    labels, count = clusters
+    n = labels.size
+    found = Flows(potentials, np.empty_like(q), np.empty(count), np.empty(count))
+    parts = Clusters(labels, np.empty(count + 1, dtype=np.int64), np.empty(n, dtype=np.int64))
+    members(*parts)
+    limits = Limits(goal / n, _STEPS, _PRODUCTS, False)
+    limit = (1.0 - margin) * lam
+    lanes, graph, width, work = medium
+    balance(lanes, graph, parts, q, limit, width, limits, found, work)
+    return found.x, found.delta, found.left
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -49,8 +49,6 @@ _SHRINK = 0.1
 _NEAR = 5.0
 #: Tolerance of the first solution of a penalty, before fusions, over that of the last one.
 _ROUGH = 30.0
-#: Tolerance of gaps that only certify, over that of the solution.
-_CERTIFY = 10.0
 #: Largest ratio of two penalties without one between them, and the relative gap of those between.
 _RATIO, _BETWEEN = 5.0, 1e-3
 #: Width of the smoothing at those, over the usual one.
@@ -64,7 +62,6 @@ _STEPS, _PRODUCTS = 60, 80
 _HALVINGS = 30
 #: Newton steps between two fusions, where there are many, and how often they are repeated.
 _FEW_STEPS, _PASSES = 8, 6
-_BALANCE_PRODUCTS = 200
 
 
 @dataclass(kw_only=True)
@@ -161,13 +158,12 @@ class Tracer:
         """The values (k, d) of the clusters."""
         return self.u[:, : self.dimension]
 
-    def solve(self, lam: float, tolerance: float, *, flows: bool, gaps: bool = False) -> None:
+    def solve(self, lam: float, tolerance: float, *, flows: bool) -> None:
         """Move to the penalty ``lam``, up to a relative gap of ``tolerance`` where that is reached.
 
-        Without ``flows`` no cluster is split.  Then the gap is NaN, or with ``gaps`` that of flows
-        which are sought to ten times the tolerance.
+        Without ``flows`` no cluster is split, and the gap is NaN, or 0 where it is known.
         """
-        if self.lam <= lam and self.is_at_the_end(tolerance, flows=flows, gaps=gaps):
+        if self.lam <= lam and self.is_at_the_end(tolerance, flows=flows):
             self.lam_before, self.lam = self.lam, lam
             return
         start = max(self.lam, self.small)
@@ -177,11 +173,11 @@ class Tracer:
         self.stages = []
         if lam > _RATIO * start:
             self._approach(lam, start, max(tolerance, _BETWEEN))
-        self._solve(lam, tolerance, flows, gaps)
+        self._solve(lam, tolerance, flows)
         # A value below that of the fused components shows that they are not all fused.
         if self.primal < _SAME * self.end.objective:
             return
-        if not self.is_at_the_end(tolerance, flows=flows, gaps=gaps) and self.end.is_at(lam):
+        if not self.is_at_the_end(tolerance, flows=flows) and self.end.is_at(lam):
             self._trivial(lam)
 
     def _approach(self, lam: float, start: float, tolerance: float) -> None:
@@ -190,29 +186,26 @@ class Tracer:
         self.approaching, width = True, self.width
         self.width *= _WIDE
         for i in range(0 if self.lam < start else 1, steps):
-            self._solve(start * (lam / start) ** (i / steps), tolerance, False, False)
+            self._solve(start * (lam / start) ** (i / steps), tolerance, False)
             # A rough solution may be the prediction itself.
             self.miss = math.inf
         self.approaching, self.width = False, width
         self.stages.append(self.labels)
 
-    def is_at_the_end(self, tolerance: float, *, flows: bool, gaps: bool = False) -> bool:
+    def is_at_the_end(self, tolerance: float, *, flows: bool) -> bool:
         """Whether `solve` would change nothing at larger penalties: each component is one cluster.
 
         The flows that certified it are feasible at each larger penalty, and leave the same gap.
         """
         if self.graph.indices.size or self.lam == 0.0:
             return False
-        allowed = tolerance if flows else _CERTIFY * tolerance
-        return not (flows or gaps) or self.gap <= allowed * self.primal
+        return not flows or self.gap <= tolerance * self.primal
 
-    def _solve(self, lam: float, tolerance: float, flows: bool, gaps: bool) -> None:
+    def _solve(self, lam: float, tolerance: float, flows: bool) -> None:
         """`solve` in one step."""
         u = self._predict(lam)
         known = self.potentials
-        self.potentials = potentials = (
-            self._extrapolated_potentials(lam) if flows or gaps else known.copy()
-        )
+        self.potentials = potentials = self._extrapolated_potentials(lam) if flows else known.copy()
         # The optimum is concave in the penalty.  At first all points are at home.
         bound = lam * self.reach if self.lam == 0.0 else self.primal * lam / self.lam
         bound = max(min(bound, self.total), 1e-300)
@@ -223,12 +216,7 @@ class Tracer:
             if self.stages and not self.approaching:
                 self._release(lam, goal, flows)
             if not flows:
-                if gaps:
-                    q = self._pulls(lam)
-                    goal = 2.0 * _CERTIFY * tolerance * self.primal
-                    self.gap = 0.5 * float(self._balance(q, lam, goal)[2].sum())
-                else:
-                    self.primal, self.gap = self._objective(lam), math.nan
+                self.primal, self.gap = self._objective(lam), math.nan
                 break
             q = self._pulls(lam)
             bound = self.primal
@@ -279,7 +267,8 @@ class Tracer:
 
     def balance_again(self, margin: float, tolerance: float) -> None:
         """Look for flows that keep the share ``margin`` of their limits free."""
-        self._balance(self._pulls(self.lam), self.lam, 2.0 * tolerance * self.primal, margin)
+        goal = 2.0 * tolerance * self.primal
+        self._balance(self._pulls(self.lam), self.lam, goal, margin)
 
     def _pulls(self, lam: float) -> FloatArray:
         """What the flows inside clusters must carry away (n, d).  Sets the objective."""
@@ -506,26 +495,16 @@ class Tracer:
         self.labels = labels[self.labels]
         return means[3:]
 
+    def medium(self) -> balance.Medium:
+        """Where flows inside clusters run."""
+        return balance.Medium(self.lanes, self.full, self.width, self.work.balance)
+
     def _balance(
         self, q: FloatArray, lam: float, goal: float, margin: float = MARGIN
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Flows that balance ``q`` (n, d): local values, their widths (k,), squares left (k,).
-
-        The local values solve convex clustering of ``q`` inside each cluster.  They vanish exactly
-        where the cluster is fused.
-        """
-        n = self.x.shape[0]
-        clusters = balance.Clusters(
-            self.labels, np.empty(self.n_clusters + 1, dtype=np.int64), np.empty(n, dtype=np.int64)
-        )
-        balance.members(*clusters)
-        x, delta, left = np.empty_like(q), np.empty(self.n_clusters), np.empty(self.n_clusters)
-        balance.balance(
-            self.lanes, self.full, clusters, q, (1.0 - margin) * lam, self.width,
-            newton.Limits(goal / n, _STEPS, _BALANCE_PRODUCTS, False),
-            balance.Flows(self.potentials, x, delta, left), self.work.balance,
-        )  # fmt: skip
-        return x, delta, left
+        """`find_flows` in the clusters, from the potentials as they are."""
+        clusters = self.labels, self.n_clusters
+        return balance.find_flows(self.medium(), clusters, q, self.potentials, lam, goal, margin)
 
     def _split(self, x: FloatArray, delta: FloatArray, bad: BoolArray) -> bool:
         """Split the clusters ``bad`` (k,) along saturated edges.  False where none is split."""
