@@ -1,5 +1,6 @@
 """The log domain agrees with floating point where that works, and with mpmath beyond."""
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -118,3 +119,31 @@ def test_numbers_beyond_the_floats_are_ordered_as_integers_are():
             assert largest == exact[max(a, b)]
             product = left * right
             assert product.sign == (a * b > 0) - (a * b < 0)
+
+
+@pytest.mark.parametrize("power", [-2.0, -0.5, 0.0, 0.5, 2.0, 3.0])
+@pytest.mark.parametrize("base", [-4.0, 0.0, 1.0, 4.0])
+def test_powers_are_those_of_floats_or_refused_where_those_are_no_real_numbers(base, power):
+    y = sp.Symbol("y")
+    at = {"x": base, "y": power}
+    if (base == 0.0 and power < 0.0) or (base < 0.0 and not power.is_integer()):
+        with pytest.raises(ValueError, match="not a number" if base == 0.0 else "has no power"):
+            evaluate_log(x**y, at)
+    else:
+        assert float(evaluate_log(x**y, at)) == base**power
+
+
+def test_sums_products_and_extremes_of_infinities_and_zero_are_those_of_floats():
+    values = (-math.inf, -3.0, 0.0, 0.5, 7.0, math.inf)
+    y = sp.Symbol("y")
+    for a, b in itertools.product(values, values):
+        at = {"x": a, "y": b}
+        assert float(evaluate_log(sp.Max(x, y), at)) == max(a, b)
+        assert float(evaluate_log(sp.Min(x, y), at)) == min(a, b)
+        product = 0.0 if 0.0 in (a, b) else a * b  # zero times anything is zero
+        assert float(LogNumber.of(a) * LogNumber.of(b)) == product
+        if math.isinf(a) and a == -b:
+            with pytest.raises(ValueError, match="inf - inf"):
+                LogNumber.of(a) + LogNumber.of(b)
+        else:
+            assert float(LogNumber.of(a) + LogNumber.of(b)) == a + b
