@@ -263,3 +263,21 @@ def test_a_binomial_tail_is_the_sum_of_all_masses_from_zero_on(n: int, success: 
         masses = [math.comb(n, i) * success**i * (1 - success) ** (n - i) for i in range(count + 1)]
         found = exact.binomial_log_cdf(count, n, float(success))
         assert math.exp(found) == pytest.approx(float(sum(masses)), rel=1e-13)
+
+
+@pytest.mark.parametrize("n", [1, 40, 3_000_000])
+def test_chernoffs_exponent_is_the_same_for_a_ratio_and_its_inverse(n):
+    """(1 + r)^2 / 4r is; also where r or its inverse leaves the range of squares."""
+    for power in (0.0, 1e-9, 0.3, 40.0, 99.5, 100.5, 250.0, 299.0):
+        high, low = (exact.chernoff_exponent(10.0**x, n) for x in (power, -power))
+        with mpmath.workdps(700):
+            r = mpmath.mpf(10.0**power)
+            expected = mpmath.mpf(n) / 2 * mpmath.log((1 + r) ** 2 / (4 * r))
+        assert high == pytest.approx(float(expected), rel=1e-9)
+        assert low == pytest.approx(high, rel=1e-6)
+        assert low >= 0.0
+
+
+def test_the_exponent_of_a_certain_preference_is_infinite_and_of_a_tie_zero():
+    assert exact.chernoff_exponent(0.0, 3) == exact.chernoff_exponent(math.inf, 3) == math.inf
+    assert exact.chernoff_exponent(1.0, 3) == 0.0

@@ -705,3 +705,22 @@ def test_a_formed_moment_matrix_gives_the_bases_of_the_passes_over_the_data(n_pa
         passes.bases @ passes.bases.transpose(0, 2, 1),
         atol=1e-9,
     )
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize(
+    "name",
+    ["first", "second", "first_y", "second_y", "anchor_features", "anchor_responses"],
+)
+def test_a_batch_holds_no_number_that_is_too_large_on_either_side_of_zero(name, sign):
+    arrays = {
+        "first": np.zeros((3, 2)), "second": np.zeros((3, 2)), "first_y": np.zeros(3),
+        "second_y": np.zeros(3), "anchor_features": np.zeros((1, 4, 2)),
+        "anchor_responses": np.zeros((1, 4)),
+    }  # fmt: skip
+    arrays[name].flat[-1] = sign * batches.LARGEST_ENTRY
+    kept = batches.check_batch(MomentBatch(**arrays), 1, 2)
+    assert getattr(kept, name).flat[-1] == sign * batches.LARGEST_ENTRY
+    arrays[name].flat[-1] *= 1.01
+    with pytest.raises(InvalidParameter, match=r"largest entry 1\.01e\+15 must be <= 1e\+15"):
+        batches.check_batch(MomentBatch(**arrays), 1, 2)
