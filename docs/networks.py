@@ -368,13 +368,16 @@ def beside(title, printed, cell, table):
     They are no verdict: the paper prints neither the rounds nor the sizes of its networks.
     """
     same = "original" in table and bool(np.all(np.asarray(table["original"]) == 1.0))
+    left_out = {"original", "most"}
+    left_out |= {"best", "best_identities", "best_floats"} if cell.get("starts", 1) == 1 else set()
+    left_out |= set() if cell.get("spare", 0) else {"wide", "used"}
     rows = []
     for name in table:
-        if name in ("original", "most"):
+        if name in left_out:
             continue
         values, text = np.asarray(table[name]), printed.get(name)
         share = not name.endswith(("floats", "clusters"))
-        rows.append((name, "not printed" if text is None else f"{text[0]:.2f} ± {text[1]:g}",
+        rows.append((name, "not printed" if text is None else f"{text[0]:.2f} ± {text[1]:.2f}",
                      f"{100 * values.mean():.2f} ± {100 * values.std(ddof=1):.2f}"
                      if share else f"{values.mean():.4g}",
                      "" if text is None else "{:+.2f} [{:+.2f}, {:+.2f}]".format(
@@ -403,6 +406,10 @@ def less_printed(values, printed, spread):
     return mean, mean - half, mean + half
 
 
+#: A name in a contrast -> its column, where they differ: formulas take no underscore.
+COLUMN_OF = {"recovered": "best_identities"}
+
+
 def compared(id_, title, source, pairs, experiment, cells, reading, **fields):
     """A claim that compares methods, seeds as trials.  ``cells`` gives those of a profile."""
     known = Statement(
@@ -429,7 +436,9 @@ def compared(id_, title, source, pairs, experiment, cells, reading, **fields):
             statement=statement,
             sampling=Sampling(experiment=experiment, max_trials=most, first=first),
             cells=cells(profile.name),
-            columns=MappingProxyType({name: name for pair in pairs for name in pair[::2]}),
+            columns=MappingProxyType(
+                {name: COLUMN_OF.get(name, name) for pair in pairs for name in pair[::2]}
+            ),
             knowledge=lambda _cell: SHARE,
             unit="test accuracy",
             scale="sign",
@@ -535,7 +544,7 @@ CLAIMS = (
     ),
     compared(
         "restarts", "A few random starts suffice", "Section VI",
-        (("most", "<", "best_identities", 0.0), ("oracle", "<=", "best", 0.05)),
+        (("most", "<", "recovered", 0.0), ("oracle", "<=", "best", 0.05)),
         ROTATED, start_cells,
         DIGITS + "The best of ten starts by the training loss, on 120 clients at `quick`. " + FOUND
         + "The paper says so of linear models, with ten starts, and of its experiments in Section "

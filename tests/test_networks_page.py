@@ -180,6 +180,9 @@ def test_files_by_path_are_a_reproduction_only_with_the_published_checksums(
     rows = {row[0]: row[1:] for row in shown.rows}
     assert rows["ifca - global, paired, points"][1] == "+19.00 [-31.82, +69.82]"
     assert rows["ifca_floats"][2] == ""
+    assert not {"best", "best_identities", "wide", "used"} & set(rows), "one start, no spare model"
+    several = page.beside("Table I", {}, {**cell, "starts": 2, "spare": 1}, table)
+    assert {"best", "best_identities", "wide", "used"} <= {row[0] for row in several.rows}
     assert {len(row) for row in shown.rows} == {len(shown.columns)} == {4}
 
 
