@@ -662,7 +662,7 @@ def saving_runs(statement: Statement, profile: Profile) -> Comparison:
     return Comparison(
         statement=statement,
         sampling=Sampling(
-            experiment=LOCAL_STEPS, max_trials=min(profile.max_trials, 128), first=64
+            experiment=LOCAL_STEPS, max_trials=min(profile.max_trials, 512), first=64
         ),
         cells=(
             {"M": 100, "n": 20, "d": 3, "s": 10},
