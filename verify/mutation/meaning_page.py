@@ -81,6 +81,7 @@ _CAUSES = (
     ("nowhere below", "It is nowhere below a sharper statement that has a proof or a claim"),
     ("limits in every cell", "The limits lie below it in every cell of the claim"),
     ("holds with", "The limits lie below it in the cell in which it asks for most"),
+    ("of the stated bound at", "The cell in which it asks for most cannot be simulated"),
 )
 
 
@@ -151,7 +152,7 @@ def _conditions(found: Mapping[str, Document], known: Catalogue) -> Iterator[str
         yield f"\n{words}:\n"
         yield from _names(found, outcomes, dropped=True) or ["There are none."]
     yield "\nMissed:\n"
-    yield from _each("survived", found) or ["There are none."]
+    yield from _names(found, ["survived"]) or ["There are none."]
     yield ""
 
 

@@ -64,7 +64,7 @@ def test_changed_conditions_have_a_table_and_the_needless_ones_a_line():
     assert "those of 1 claims in none" in text.replace("\n", " ")
     assert "needed (caught):\n\n* `ifca.eq3`: many samples.\n" in text
     assert "where they are tried:\n\n* `ifca.eq3`: small step.\n" in text
-    assert "Missed:\n\n* `ifca.eq3`, condition small step: k for d: at d=1.\n" in text
+    assert "Missed:\n\n* `ifca.eq3`: condition small step: k for d.\n" in text
     assert "## Conditions" not in meaning_page(FOUND, {}, CATALOGUE)
 
 
