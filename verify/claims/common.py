@@ -17,6 +17,7 @@ from verify.evidence import Slack
 from verify.procedures.base import BoolArray, FloatArray, Observed, Presentation, Sampling
 from verify.procedures.probability import Probability
 from verify.procedures.told_apart import Seen, told_apart
+from verify.proofs.cells import ExactTail
 
 Point = Mapping[str, Any]
 
@@ -77,6 +78,7 @@ def explicit(
     covariates: Callable[[Table, Params], dict[str, FloatArray]] = lambda _t, _p: {},
     log_tail: Callable[[Params, float], float] | None = None,
     known: Callable[[Params], dict[str, float]] = lambda _p: {},
+    tail: ExactTail | None = None,
 ) -> Probability:
     """A statement with all constants exhibited: P(observed > bound) <= failure probability.
 
@@ -90,7 +92,15 @@ def explicit(
     log_tail : ``(cell, b) -> `` log of a limit on P(observed > b) from an exact law.
     known : values of the covariates in every trial of a cell, for the bound whose ``log_tail`` is
         computed.
+    tail : the exact law's limit as an expression, which a proof in each cell compares.
     """
+
+    def prove(cells: Sequence[Params]) -> Mapping[str, Any] | None:
+        if tail is None:
+            return None
+        return tail.prove_all(
+            statement, [{**p, **symbols(p), **constants, **known(p)} for p in cells]
+        )
 
     def log_limit(params: Params) -> float | None:
         if log_tail is None:
@@ -141,6 +151,7 @@ def explicit(
         validate=lambda params: statement.require(symbols(params)),
         log_delta=log_delta,
         log_limit=log_limit,
+        prove=prove,
         symbols=lambda table, params: {
             **constants,
             **symbols(params),

@@ -219,7 +219,9 @@ def _decide(
     if not live:
         where = "" if len(parts) == 1 else " in every cell"
         summary = f"it could not have failed{where}: {words}"
-        return replace(evidence, verdict=Verdict.VACUOUS, resolution=None, summary=summary)
+        return replace(
+            evidence, verdict=Verdict.VACUOUS, resolution=None, summary=summary, proved=None
+        )
     again = procedure.in_cells(live).decide(store, level)
     # All cells were asked for a refutation above, with the level split over all of them.
     verdict, found = again.verdict, again.summary
@@ -230,6 +232,8 @@ def _decide(
     return replace(
         evidence,
         verdict=verdict,
+        proved=again.proved,
+        notes=again.notes if again.proved else evidence.notes,
         resolution=again.resolution,
         summary=f"{found}; {count} ({words})",
         sharpness=again.sharpness,

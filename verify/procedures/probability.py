@@ -23,12 +23,14 @@ from verify.procedures.base import (
     BoolArray,
     Observed,
     Present,
+    Presentation,
     Sampling,
     Trials,
     nothing_to_show,
 )
 from verify.procedures.interface import InRounds
 from verify.procedures.invented import invent_trials
+from verify.proofs.cells import describe
 from verify.proofs.certificate import Certificate, proof
 
 Bad = Callable[[Table, Params], BoolArray]
@@ -53,6 +55,7 @@ class Probability(InRounds):
         trials as arrays.  With them a mutant that states less is recognised without a test.
     complete : ``cell -> cell`` with those parameters anew that the statement takes from the others,
         such as its number of steps.
+    prove : ``cells -> `` the proof that each of them keeps its stated probability, or None.
     """
 
     name: str
@@ -68,6 +71,7 @@ class Probability(InRounds):
     certify: Callable[[], Certificate] | None = None
     symbols: Callable[[Table, Params], Mapping[str, Any]] = lambda _table, _cell: {}
     complete: Callable[[Params], Params] = lambda cell: cell
+    prove: Callable[[Sequence[Params]], Mapping[str, Any] | None] = lambda _cells: None
     present: Present = nothing_to_show
 
     def require(self, cell: Params) -> None:
@@ -149,9 +153,13 @@ class Probability(InRounds):
         """The verdict with one row a cell and, when refuted, a trial to replay."""
         _, observed = self.rounds(store, level)
         decision = self._decision(observed, level)
+        supported = decision.verdict is Verdict.SUPPORTED
+        proved = self.prove([o.params for o in observed]) if supported else None
         return self.evidence(
             observed,
             verdict=decision.verdict,
+            proved=proved,
+            own=Presentation(notes=() if proved is None else describe(proved)),
             resolution=decision.resolution,
             proof=proof(self.certify) if decision.verdict is Verdict.REFUTED else None,
             summary=decision.summary,

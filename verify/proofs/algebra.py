@@ -20,6 +20,7 @@ Quotient = tuple[Poly, Poly]
 
 NUMBER = re.compile(r"-?[0-9]{1,300}(/[0-9]{1,300})?")
 _ATOMS, _EXPONENT, _SIZE = 16, 64, 20_000
+TAIL = "chi-square"  # of q and x: the probability that a chi-square of q degrees exceeds x
 
 
 class Rejected(ValueError):
@@ -43,7 +44,7 @@ def number(term: Term) -> Fraction | None:
 def parts_of(term: Term) -> tuple[str, list[Term]]:
     """The operation of a term and its terms, in the right number."""
     op, *parts = term
-    arity = {"+": len(parts), "*": len(parts), "max": 2, "min": 2, "^": 2}.get(op, 1)
+    arity = {"+": len(parts), "*": len(parts), "max": 2, "min": 2, "^": 2, TAIL: 2}.get(op, 1)
     require(op in _BALLS and parts and len(parts) == arity, f"operation {op!r} is malformed")
     if op == "^" and number(parts[1]) is None:  # x^y = exp(y log x)
         return "exp", [["*", parts[1], ["log", parts[0]]]]
@@ -87,8 +88,10 @@ def slope(term: Term, x: str) -> Term:
 
 
 def smooth(term: Term) -> bool:
-    """Whether a term holds no extremum."""
-    return isinstance(term, str) or (term[0] not in ("max", "min") and all(map(smooth, term[1:])))
+    """Whether a term holds no extremum and no tail."""
+    return isinstance(term, str) or (
+        term[0] not in ("max", "min", TAIL) and all(map(smooth, term[1:]))
+    )
 
 
 def enclose(term: Term, values: Mapping[str, flint.arb]) -> flint.arb:
@@ -107,6 +110,11 @@ def _power(base: flint.arb, exponent: Fraction) -> flint.arb:
     return power if exponent >= 0 else 1 / power
 
 
+def _tail(degrees: flint.arb, x: flint.arb) -> flint.arb:
+    defined = degrees > 0 and x >= 0
+    return (x / 2).gamma_upper(degrees / 2, regularized=1) if defined else flint.arb("nan")
+
+
 _BALLS: dict[str, Callable[..., flint.arb]] = {
     "+": lambda *balls: reduce(lambda x, y: x + y, balls),
     "*": lambda *balls: reduce(lambda x, y: x * y, balls),
@@ -117,6 +125,7 @@ _BALLS: dict[str, Callable[..., flint.arb]] = {
     "log": lambda x: x.log(),
     "sin": lambda x: x.sin(),
     "cos": lambda x: x.cos(),
+    TAIL: _tail,
 }
 
 
@@ -247,6 +256,7 @@ class Algebra:
         if isinstance(term, str):
             return self.variables[term], self.one
         op, parts = parts_of(term)
+        require(op != TAIL, "a tail is only enclosed")
         pairs = [self.quotient(part) for part in parts]
         if op == "+":
             return reduce(lambda p, q: self.over(p[0] * q[1] + q[0] * p[1], p[1] * q[1]), pairs)
@@ -371,6 +381,9 @@ class Algebra:
                 require(nonzero, "a denominator may be zero")
                 real = exponent.denominator == 1 or self.sign_of(parts[0])
                 require(real, "a root of what may be < 0")
+            elif op == TAIL:
+                inside = self.sign_of(parts[0]) == ">" and self.sign_of(parts[1])
+                require(inside, "a tail of no law")
 
     def range(self, x: str) -> tuple[Fraction | None, Fraction | None]:
         """The largest lower and the smallest upper limit of a variable that are given."""

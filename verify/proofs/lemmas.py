@@ -112,6 +112,13 @@ LEMMAS = {
         "symmetric $d\\times d$ matrices of mean zero and norm at most $L$",
         source="Tropp, Found. Comput. Math. 12, 2012, theorem 1.3",
     ),
+    "davidson-szarek": Lemma(
+        name="Davidson and Szarek's theorem",
+        says="$P(\\|X\\|\\ge\\sqrt N+\\sqrt d+t)\\le e^{-t^2/2}$ for $N\\times d$ independent "
+        "standard normal entries",
+        source="Davidson and Szarek, Handbook of the Geometry of Banach Spaces 1, 2001, "
+        "theorem II.13",
+    ),
     "bernoulli": Lemma(
         name="Bernoulli's inequality",
         says="$(1+x)^r\\ge1+rx$ for $x\\ge-1$ and $r\\ge1$",

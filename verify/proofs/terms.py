@@ -17,8 +17,11 @@ import flint
 import sympy as sp
 
 from trials.checks import InvalidParameter
+from verify.proofs.algebra import TAIL
 
 Term = str | list[Any]
+#: The probability that a chi-square variable exceeds a number, of its degrees and the number.
+ChiSquareTail = sp.Function("ChiSquareTail")
 _DEPTH = 200
 #: Exponents are not allowed, because a short text could then be a number that fills the memory.
 _RATIONAL = re.compile(r"-?[0-9]{1,1000}(/[0-9]{1,1000})?")
@@ -155,4 +158,5 @@ _NAMES: dict[Any, str] = {
     sp.Min: "min",
     sp.cos: "cos",
     sp.sin: "sin",
+    ChiSquareTail: TAIL,
 }

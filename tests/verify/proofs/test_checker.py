@@ -44,7 +44,20 @@ def less(term):
 INNER = ([">=", "x", "1/4"], [">=", "3/4", "x"])
 UNIT = ([">=", "x", "0"], [">=", "1", "x"])
 HALF, THIRD = ["^", "x", "1/2"], ["^", "x", "1/3"]
+#: A chi-square variable of six degrees exceeds 4 with the probability 5 exp(-2) = .6767.
+SIX, OF_X = ["chi-square", "6", "4"], ["chi-square", "x", "1"]
+
 TRUE = {
+    "a tail from below": (stated([">=", SIX, "6766/10000"]), boxes(".", ())),
+    "a tail from above": (stated([">=", "6767/10000", SIX]), boxes(".", ())),
+    "a tail in a box": (
+        stated([">=", ["chi-square", "6", "x"], "1/2"], *INNER),
+        boxes("."),
+    ),
+    "a tail less itself": (
+        stated([">=", ["+", OF_X, less(OF_X)], "0"], X),
+        {"step": "name", "term": OF_X, "new": "z", "then": [SUM]},
+    ),
     "the root of nothing": (stated(["=", ["^", ["+", "x", less("x")], "3/2"], "0"]), SUM),
     "the square of a root": (stated(["=", ["*", HALF, HALF], "x"], X), SUM),
     "the third power of a root": (stated(["=", ["^", HALF, "3"], ["*", "x", HALF]], X), SUM),
@@ -133,6 +146,13 @@ def test_a_proof_is_accepted(name):
 
 #: Statements that are false somewhere, or undefined, with the best that a cheat could write.
 FALSE = {
+    "a tail above its value": (stated([">=", SIX, "6768/10000"]), boxes(".", ())),
+    "a tail of negative degrees": (stated([">=", "1", ["chi-square", "-1", "1"]]), boxes(".", ())),
+    "a tail of what may be no law": (
+        stated([">=", ["+", OF_X, less(OF_X)], "0"]),
+        {"step": "name", "term": OF_X, "new": "z", "then": [SUM]},
+    ),
+    "a tail as a polynomial": (stated([">=", ["chi-square", "2", "3"], "3"]), SUM),
     "a strict product": (stated([">", ["*", "x", "y"], "0"], X, Y), SUM),
     "one over what is negative": (stated([">=", inverse("x"), "0"], [">", "0", "x"]), SUM),
     "a variable that is named twice": (

@@ -16,7 +16,7 @@ from verify.proofs import algebra, checker
 #: Source text, and what stands in its place.
 FAULTS = (
     # what a term is
-    ('arity = {"+": len(parts), "*": len(parts), "max": 2, "min": 2, "^": 2}.get(op, 1)',
+    ('arity = {"+": len(parts), "*": len(parts), "max": 2, "min": 2, "^": 2, TAIL: 2}.get(op, 1)',
      "arity = len(parts)"),
     ('return "exp", [["*", parts[1], ["log", parts[0]]]]',
      'return "exp", [["*", parts[1], ["log", ["^", parts[0], "2"]]]]'),
@@ -36,6 +36,16 @@ FAULTS = (
     ("base if exponent.denominator == 1 else base.root(exponent.denominator)", "base"),
     ('"max": lambda x, y: x.max(y)', '"max": lambda x, y: x'),
     ('"min": lambda x, y: x.min(y)', '"min": lambda x, y: x'),
+    # tails
+    ("gamma_upper(degrees / 2, regularized=1)", "gamma_upper(degrees, regularized=1)"),
+    ("gamma_upper(degrees / 2, regularized=1)", "gamma_upper(degrees / 2)"),
+    ("(x / 2).gamma_upper", "x.gamma_upper"),
+    ("defined = degrees > 0 and x >= 0", "defined = True"),
+    ("defined = degrees > 0 and x >= 0", "defined = degrees > 0 or x >= 0"),
+    ('require(op != TAIL, "a tail is only enclosed")', "pass"),
+    ('require(inside, "a tail of no law")', "pass"),
+    ('inside = self.sign_of(parts[0]) == ">" and', "inside ="),
+    ('term[0] not in ("max", "min", TAIL)', 'term[0] not in ("max", "min")'),
     # signs
     ("for relation, term in (*given, *given)", "for relation, term in ()"),
     ('self.learn(relation, top if self.sign(bottom) == ">" else top * bottom)',

@@ -42,6 +42,7 @@ from verify.decisions.measures import LOG_PROBABILITY, LOWEST
 from verify.procedures.base import Profile, Sampling
 from verify.procedures.probability import Probability
 from verify.procedures.search import Search
+from verify.proofs.cells import ExactTail
 from verify.proofs.propositions import NOT_NEGATIVE, POSITIVE, Reduction
 
 
@@ -53,6 +54,15 @@ def matrix_symbols(params: Params) -> dict[str, float]:
 def matrix_sampling(profile: Profile) -> Sampling:
     """Trials of ``gauss.opnorm``: at most 65,536 a cell."""
     return Sampling(experiment=OPNORM, max_trials=min(profile.max_trials, 65_536))
+
+
+#: The norm's limit by the theorem of Davidson and Szarek, in every cell.
+NORM = ExactTail(
+    idea="The bound lies above $\\sqrt N+\\sqrt d$, and the theorem limits the tail beyond. The "
+    "certificate compares both probabilities.",
+    lemmas=("davidson-szarek",),
+    limit=sp.exp(-(sp.Max(sp.Symbol("bound") - sp.sqrt(N) - sp.sqrt(d), 0) ** 2) / 2),
+)
 
 
 @claim("ifca.lemma2-opnorm", bm.LEMMA_2_OPNORM)
@@ -69,6 +79,7 @@ def lemma_2_opnorm(statement: Statement, profile: Profile) -> Probability:
         lambda table: table["s_max"],
         "the norm exceeding its bound",
         log_tail=lambda params, bound: log_norm_tail(params["N"], params["d"], bound),
+        tail=NORM,
     )
 
 

@@ -41,7 +41,7 @@ from bounds.sxy.round_matrices import (
     NOISE_FLOOR,
     ORACLE_FLOOR,
 )
-from bounds.sxy.symbols import kappa, kappa_prox
+from bounds.sxy.symbols import d, k, kappa, kappa_prox, sigma
 from trials.checks import FloatArray
 from trials.experiments.sxy.clients import stability_of
 from trials.experiments.sxy.spectrum import ROUND_MATRICES
@@ -58,6 +58,8 @@ from verify.procedures.base import BoolArray, Profile, Sampling
 from verify.procedures.probability import Probability
 from verify.procedures.rate import Rate, StatedRate
 from verify.procedures.search import Search
+from verify.proofs.cells import ExactTail
+from verify.proofs.terms import ChiSquareTail
 
 ROWS = 100.0  # N_j >= 100 d
 LOWER, UPPER = 0.4, 1.6
@@ -209,6 +211,7 @@ def _at_most(
     column: str,
     event: str,
     log_limit: Callable[[Params], float | None],
+    tail: ExactTail | None = None,
 ) -> Probability:
     """A statement that limits a column from above."""
 
@@ -225,6 +228,7 @@ def _at_most(
         lambda table: table[column],
         event,
         log_tail=log_tail,
+        tail=tail,
     )
 
 
@@ -239,6 +243,15 @@ def lemma_7_upper(statement: Statement, profile: Profile) -> Probability:
         "the largest eigenvalue of some $K_jN/N_j$ exceeding its limit",
         _where_stated(statement, {"C": UPPER}),
     )
+
+
+NOISE_OF_CLUSTERS = ExactTail(
+    idea="The squared noise of a cluster, in the unit of the statement and over $\\sigma^2$, is at "
+    "most a chi-square variable of $d$ degrees. The certificate compares the sum over "
+    "the clusters.",
+    lemmas=("union-bound",),
+    limit=k * ChiSquareTail(d, sp.Symbol("bound") / sigma**2),
+)
 
 
 @claim("sxy.lemma8", LEMMA_8)
@@ -257,6 +270,7 @@ def lemma_8(statement: Statement, profile: Profile) -> Probability:
         "noise",
         "the noise of some cluster exceeding its limit",
         log_limit,
+        NOISE_OF_CLUSTERS,
     )
 
 

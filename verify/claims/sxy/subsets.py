@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 
+import sympy as sp
 from scipy import special
 
 from bounds.gaussian import chi_square_log_above
@@ -30,6 +31,7 @@ from bounds.sxy.subsets import (
     LEMMA_11_PHI_SEARCHED,
     LEMMA_11_ZETA,
 )
+from bounds.sxy.symbols import N, d, nu, sigma
 from trials.checks import FloatArray
 from trials.experiments.sxy.deviation import sizes_of
 from trials.experiments.sxy.subsets import SUBSETS
@@ -43,6 +45,8 @@ from verify.evidence import Verdict
 from verify.procedures.base import Profile, Sampling
 from verify.procedures.probability import Probability
 from verify.procedures.sup_lower_bound import SupLB
+from verify.proofs.cells import ExactTail
+from verify.proofs.terms import ChiSquareTail
 
 CELLS: tuple[Params, ...] = (
     {"M": 1000, "n": 1, "d": 1, "nu": 0.001},
@@ -68,6 +72,34 @@ def _log_sets(params: Params) -> tuple[float, int]:
     at = _symbols(params)
     rows = max(math.floor(at["N"] * at["nu"] * (1 + 1e-12)), 1)
     return at["N"] * at["nu"] * math.log(math.e / at["nu"]), rows
+
+
+def _rows(params: Params) -> dict[str, float]:
+    """The rows of the largest set."""
+    return {"rows": float(_log_sets(params)[1])}
+
+
+_BOUND, _ROWS = sp.symbols("bound rows")
+_SETS = (sp.E / nu) ** (N * nu)
+NOISE_OF_SETS = ExactTail(
+    idea="The squared noise of a set of rows over $\\sigma^2$ is chi-square with as many degrees "
+    "as rows. There are at most $(e/\\nu)^{N\\nu}$ sets. The certificate compares the sum over "
+    "them.",
+    lemmas=("union-bound",),
+    limit=_SETS * ChiSquareTail(_ROWS, _BOUND * N / sigma**2),
+)
+NOISE_OF_CLIENTS = ExactTail(
+    idea="The squared noise of a set of clients over $\\sigma^2$ is chi-square with as many "
+    "degrees as rows. The certificate compares the sum over all sets of so many clients.",
+    lemmas=("union-bound",),
+    limit=sp.Symbol("sets") * ChiSquareTail(_ROWS, _BOUND * N / sigma**2),
+)
+FEATURES_OF_SETS = ExactTail(
+    idea="The theorem limits the norm of the features of one set of rows. There are at most "
+    "$(e/\\nu)^{N\\nu}$ sets. The certificate compares the sum over them.",
+    lemmas=("union-bound", "davidson-szarek"),
+    limit=_SETS * sp.exp(-(sp.Max(sp.sqrt(_BOUND * N) - sp.sqrt(_ROWS) - sp.sqrt(d), 0) ** 2) / 2),
+)
 
 
 def _log_noise(params: Params, bound: float) -> float:
@@ -99,6 +131,8 @@ def lemma_11_zeta(statement: Statement, profile: Profile) -> Probability:
         lambda table: table["zeta"],
         "the noise of some few clients exceeding its limit",
         log_tail=_log_noise,
+        known=_rows,
+        tail=NOISE_OF_SETS,
     )
 
 
@@ -114,6 +148,8 @@ def lemma_11_phi(statement: Statement, profile: Profile) -> Probability:
         lambda table: table["phi"],
         "the features of some few clients exceeding their limit",
         log_tail=_log_features,
+        known=_rows,
+        tail=FEATURES_OF_SETS,
     )
 
 
@@ -148,6 +184,11 @@ EQUAL_CELLS: tuple[Params, ...] = (
 def lemma_11_equal_sizes(statement: Statement, profile: Profile) -> Probability:
     """The exact supremum of the noise over whole clients, C = 9."""
 
+    def clients(params: Params) -> dict[str, float]:
+        """The number of sets of clients, and the rows of one."""
+        chosen = round(params["nu"] * params["M"])
+        return {"sets": math.comb(params["M"], chosen), "rows": chosen * params["n"]}
+
     def log_tail(params: Params, bound: float) -> float:
         """The union bound over sets of clients, with the exact chi-square tail."""
         at = _symbols(params)
@@ -166,4 +207,6 @@ def lemma_11_equal_sizes(statement: Statement, profile: Profile) -> Probability:
         lambda table: table["zeta"],
         "the noise of some few clients exceeding its limit",
         log_tail=log_tail,
+        known=clients,
+        tail=NOISE_OF_CLIENTS,
     )
