@@ -231,7 +231,8 @@ def with_hints(goal: Goal, hints: Sequence[Sequence[Any]], effort: int) -> Step:
     * ``("cases", on)``: two cases,
     * ``("name", term, new)`` or ``("let", x, new, kind, by)``: a new variable,
     * ``("square", a, b)``: the two sides of the claim,
-    * ``("sum", factor, parts)``: the terms >= 0 of which a multiple of the claim is the sum.
+    * ``("sum", factor, parts)``: the terms >= 0 of which a multiple of the claim is the sum,
+    * ``("boxes",)``: a cover by boxes, of one box where the claim has no variable.
     """
     if not hints:
         return attempt(goal, effort)
@@ -249,6 +250,8 @@ def with_hints(goal: Goal, hints: Sequence[Sequence[Any]], effort: int) -> Step:
         return reduce_by(goal, cut, lambda g: with_hints(g, inner, effort), after)
     if kind in ("log", "exp"):
         return reduce_by(goal, {"step": "lemma", "says": kind, "of": rest[0]}, after)
+    if kind == "boxes":
+        return by_boxes(goal)
     if kind == "sum":
         return reduce_by(goal, {"step": "sum", "factor": rest[0], "parts": rest[1]})
     names_of = {"grow": ("x", "start"), "cases": ("on",), "name": ("term", "new"),

@@ -27,7 +27,6 @@ KINDS = {
     "sum": "the proof is one line about a sum over any number of terms, so that a certificate of "
     "numbers would hold none of it",
     "formula": "both sides come from one formula, so that a proof would compare it with itself",
-    "search": "both sides are formulas, and the prover has not found a certificate",
     "open": "no argument is known here; the search has found no counterexample",
 }
 
@@ -51,8 +50,6 @@ REASONS: Mapping[str, tuple[str, str]] = {
     "odcl.lemma6": ("quantile", "the error of a run of SGD"),
     "odcl.lemma13": ("matrix", "moments of a sum of random matrices"),
     "odcl.lemma4": ("matrix", "its proof is a chain of matrix moments"),
-    "odcl.eq8": ("search", "its search with that of odcl.lemma7 did not end in 3 CPU minutes"),
-    "odcl.lemma7": ("search", "its search with that of odcl.eq8 did not end in 3 CPU minutes"),
     "sxy.span": ("matrix", "the rank of a sum of matrices of rank one"),
     "sxy.one-point": ("matrix", "the eigenvector of a matrix changes at the stated value"),
     "sxy.lemma4": ("matrix", "the angle of two subspaces along an iteration"),

@@ -225,7 +225,7 @@ _LEMMA_7_DOMAIN: Ranges = {
 }
 
 
-_T, _DELTA = sp.symbols("T delta")
+_T, _DELTA, _GAMMA, _MU = sp.symbols("T delta Gamma mu_f")
 #: log log T >= 1 and log(1/delta) >= 1.
 _LEMMA_7_HINTS = (
     ("log", 16 / _T),
@@ -233,11 +233,27 @@ _LEMMA_7_HINTS = (
     (">", sp.log(_T), 0),
     ("log", sp.log(16) / sp.log(_T)),
     (">=", sp.log(sp.log(_T)), sp.log(sp.log(16))),
-    (">=", sp.log(sp.log(16)), 1),
+    (">=", sp.log(sp.log(16)), 1, ("boxes",)),
     (">=", sp.log(sp.log(_T)), 1),
-    (">=", sp.log(3), 1),
+    (">=", sp.log(3), 1, ("boxes",)),
     ("log", 3 * _DELTA),
     (">=", sp.log(1 / _DELTA), 1),
+    # T times the difference, with log(log(T) / delta) as a sum
+    (
+        "sum",
+        _T,
+        (
+            "+",
+            ("*", 12 * _GAMMA**2 / _MU**2, sp.log(sp.log(_T)) - 1),
+            (
+                "*",
+                8 * _GAMMA,
+                121 * _GAMMA + 1,
+                ("+", sp.log(1 / _DELTA) - 1, 1),
+                sp.log(sp.log(_T)) - 1,
+            ),
+        ),
+    ),
 )
 LEMMA_7 = tuple(
     row(

@@ -154,6 +154,43 @@ _COORDINATES = {
 }
 
 
+_N = sp.Symbol("n")
+_MORE = sp.log(_N) - 1
+_SUM = _A + _S
+#: Facts on the way, and n times the difference of the sides: each group grows with log n.
+_DISPLAY_HINTS = (
+    ("log", 3 / _N),
+    (">=", sp.log(3), 1, ("boxes",)),
+    (">=", sp.log(_N), 1),
+    (">=", 1, 1 / _N**2),
+    (">=", 1, 1 / _N**3),
+    (
+        "sum",
+        _N,
+        (
+            "+",
+            ("*", 16 * sp.sqrt(_D) * _S, _SUM, sp.log(2), _MORE),
+            ("*", 8 * _D * _S**2, sp.log(2), _MORE),
+            ("*", 64 * _D, _SUM**2, _D * sp.log(6) + sp.log(2), _MORE),
+            ("*", _SUM, 4 * _A + 2 * _S, ("+", _MORE, 1 - 1 / _N**2)),
+            (
+                "*",
+                16 * _D,
+                _SUM**2,
+                (
+                    "+",
+                    ("*", _D * sp.log(6) + sp.log(2), ("+", _MORE, 1 - 1 / _N**3)),
+                    ("*", 3 * _D, ("+", _MORE, 1), 1 - 1 / _N**3),
+                    ("*", 3, ("+", _MORE, 1), 1 - 1 / _N**3),
+                    _MORE,
+                    1 - 1 / _N**2,
+                ),
+            ),
+        ),
+    ),
+)
+
+
 def display(statement: Statement, profile: Profile, *, radius: sp.Expr, length: sp.Expr) -> Search:
     """Both expressions around (8) with the constants of a bounded design."""
     given = {sp.Symbol(name): value for name, value in _COORDINATES.items()}
@@ -179,11 +216,7 @@ def display(statement: Statement, profile: Profile, *, radius: sp.Expr, length: 
                 "d": LogInterval(1.0, math.inf),
                 "n": LogInterval(3.0, math.inf),
             },
-            hints=(
-                ("log", 3 / sp.Symbol("n")),
-                (">=", sp.log(3), 1),
-                (">=", sp.log(sp.Symbol("n")), 1),
-            ),
+            hints=_DISPLAY_HINTS,
         ),
         proof=Proof(
             argument="The constants are those of a design that shows one of $d$ coordinates a "
