@@ -1894,8 +1894,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "verify/estimators/mixed_regression.py",
-        "(low + 1.0 if high == np.inf else 0.5 * (low + high))",
-        "(2.0 * low if high == np.inf else 0.5 * (low + high))",
+        "return max(float(between), least)",
+        "return float(between)",
         "groups of equal estimates are apart by zero",
         "verify/estimators/test_mixed_regression",
         missed=True,
