@@ -29,8 +29,8 @@ import sympy as sp
 
 from bounds.gaussian import binomial_log_cdf
 from bounds.odcl import local_fits as bf
+from bounds.odcl.symbols import L, N, n
 from bounds.odcl.symbols import d as D
-from bounds.odcl.symbols import n
 from bounds.statement import Statement
 from trials.experiments.odcl.fits import COORDINATE_FIT, MEAN_FIT
 from trials.laws.bounded_fits import LineLaw, bounds, line_law, moments
@@ -334,8 +334,8 @@ def _log_outside_e(point: Point, share: float, radius: float) -> float:
     return max(min(math.log(2) + tail, 0.0), LOWEST)
 
 
-_GRADIENT = (1 - rho) ** 2 * mu**2 * rho_k**2 / (8 * bf.N**2)
-_CURVATURE = rho**2 * mu**2 / (32 * bf.L**2)
+_GRADIENT = (1 - rho) ** 2 * mu**2 * rho_k**2 / (8 * N**2)
+_CURVATURE = rho**2 * mu**2 / (32 * L**2)
 TWO_TAILS = Reduction(
     idea="Quadratic losses leave $E$ where the gradient at the optimum exceeds "
     "$(1-\\rho)\\mu\\rho_k/2$ or the mean of the second derivatives is off by more than "
@@ -351,8 +351,8 @@ TWO_TAILS = Reduction(
     hints=(
         ("log", 1 / D),
         (">=", sp.log(D), 0),
-        (">", 2 * (1 - rho) * rho_k * bf.L + rho * bf.N, 0),  # the two rates are squares
-        ("cases", 2 * (1 - rho) * rho_k * bf.L - rho * bf.N),
+        (">", 2 * (1 - rho) * rho_k * L + rho * N, 0),  # the two rates are squares
+        ("cases", 2 * (1 - rho) * rho_k * L - rho * N),
         ("cases", sp.log(D) - n * _CURVATURE + n * _GRADIENT),
     ),
 )
