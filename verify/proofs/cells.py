@@ -13,8 +13,7 @@ from typing import Any
 import sympy as sp
 
 from bounds.statement import Statement
-from trials.checks import InvalidParameter
-from verify.proofs.checker import Rejected, check, names, put
+from verify.proofs.checker import check, names, put
 from verify.proofs.lemmas import cited, lemmas
 from verify.proofs.terms import neutral
 
@@ -39,6 +38,8 @@ class ExactTail:
 
     def prove(self, statement: Statement, values: Mapping[str, Any]) -> dict[str, Any] | None:
         """The comparison at the values with its certificate, None where balls do not decide it."""
+        if statement.failure is None:  # a mutant that states certainty
+            return None
         limit = self.limit.subs(sp.Symbol("bound"), statement.expr)
         try:
             sides = [neutral(sp.sympify(side)) for side in (statement.failure, limit)]
@@ -46,7 +47,7 @@ class ExactTail:
                 sides = [put(side, name, _decimal(values[name])) for side in sides]
             compared = {"variables": [], "given": [], "claim": [">=", *sides]}
             check(compared, _ENCLOSED)
-        except (Rejected, InvalidParameter, LookupError):
+        except (ValueError, LookupError):  # refused, no exact term, or a symbol without a value
             return None
         return {"statement": compared, "certificate": dict(_ENCLOSED), "narrowed": []}
 

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 import sympy as sp
 
+from trials.checks import InvalidParameter
 from verify.evidence import proof_mark
+from verify.mutation.mutants import mutants
 from verify.papers import catalogue
 from verify.procedures.base import PROFILES
 from verify.proofs.cells import ExactTail
@@ -82,6 +84,25 @@ def test_a_statement_with_a_tenth_of_the_bound_is_not_proved(name):
     claim = catalogue()[name]
     procedure = claim.builder(times(claim.statement, sp.Rational(1, 10)), QUICK)
     assert procedure.prove(procedure.cells) is None
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_a_mutant_is_proved_only_where_the_law_keeps_it_in_every_cell(name):
+    """The law's limit in floats is another program than the certificate's terms."""
+    claim, n_refused = catalogue()[name], 0
+    for mutant in mutants(claim.statement):
+        try:
+            procedure = claim.builder(mutant.statement, QUICK)
+            if procedure.prove(procedure.cells) is None:
+                n_refused += 1
+                continue
+        except (InvalidParameter, KeyError, TypeError, ValueError):
+            continue
+        for cell in procedure.cells:
+            full = procedure.sampling.experiment.check(cell)
+            limit, stated = procedure.log_limit(full), procedure.log_delta(cell)
+            assert limit <= stated + 1e-9 * abs(stated), (mutant.name, cell)
+    assert n_refused >= 1
 
 
 def test_a_limit_with_an_unknown_symbol_proves_nothing():
