@@ -130,6 +130,8 @@ class Tracer:
         #: Whether a far penalty is approached, and the partitions (n,) on the way.
         self.approaching = False
         self.stages: list[IntArray] = []
+        #: Whether the potentials are kept for flows.
+        self.has_flows = False
         self.lam = self.lam_before = 0.0
         self.potentials = np.zeros((n, d))
         self.potentials_before: FloatArray | None = None
@@ -170,7 +172,7 @@ class Tracer:
         if lam == 0.0 or (lam > _RATIO * self.lam and self.end.is_at(lam)):
             self._trivial(lam)
             return
-        self.stages = []
+        self.stages, self.has_flows = [], flows
         if lam > _RATIO * start:
             self._approach(lam, start, max(tolerance, _BETWEEN))
         self._solve(lam, tolerance, flows)
@@ -205,7 +207,8 @@ class Tracer:
         """`solve` in one step."""
         u = self._predict(lam)
         known = self.potentials
-        self.potentials = potentials = self._extrapolated_potentials(lam) if flows else known.copy()
+        if self.has_flows:
+            self.potentials = self._extrapolated_potentials(lam) if flows else known.copy()
         # The optimum is concave in the penalty.  At first all points are at home.
         bound = lam * self.reach if self.lam == 0.0 else self.primal * lam / self.lam
         bound = max(min(bound, self.total), 1e-300)
@@ -233,7 +236,7 @@ class Tracer:
             self.miss = self._measure_miss()
         self.speed = (self.u - self.last) / (lam - self.lam) if lam != self.lam > 0.0 else None
         self.lam_before, self.lam = self.lam, lam
-        self.potentials_before = known + (self.potentials - potentials)
+        self.potentials_before = known
 
     def _trivial(self, lam: float) -> None:
         """Penalty 0, where equal linked points are fused, or one that fuses whole components."""
@@ -465,7 +468,8 @@ class Tracer:
             return u
         before = self.labels
         (v,) = self._merge(labels, count, u)
-        self.potentials += ((u - v[labels]) / width)[before]
+        if self.has_flows:
+            self.potentials += ((u - v[labels]) / width)[before]
         return v
 
     def _meeting(
