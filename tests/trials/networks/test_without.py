@@ -14,12 +14,12 @@ from trials.networks import architectures, training
 ROOT = Path(__file__).parents[3]
 
 
-def test_modules_of_networks_load_neither_torch_nor_pyarrow_nor_pillow():
+def test_the_program_and_its_networks_load_neither_torch_nor_pyarrow_nor_pillow():
     folder = ROOT / "trials" / "networks"
     names = sorted(path.stem for path in folder.glob("[a-z]*.py"))
     assert "training" in names
     program = (
-        f"import importlib, sys\nfor name in {names}:\n"
+        f"import importlib, sys, verify.cli\nfor name in {names}:\n"
         "    importlib.import_module('trials.networks.' + name)\n"
         "print([m for m in ('torch', 'pyarrow', 'PIL', 'matplotlib') if m in sys.modules])"
     )
