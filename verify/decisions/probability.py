@@ -278,6 +278,8 @@ def _verdict(
 
 def _power(log: float) -> str:
     """A probability from its logarithm, also where it underflows."""
+    if log == -math.inf:
+        return "0"
     return f"{math.exp(log):.2g}" if log > -700 else f"1e{math.ceil(log / math.log(10))}"
 
 

@@ -599,3 +599,14 @@ def test_a_call_reads_the_codes_of_each_experiment_at_most_once(tmp_path, monkey
     asked.clear()
     _run(tmp_path / "a.sqlite", [replace(d, n_blocks=2) for d in many])
     assert asked == []  # its own cells have blocks
+
+
+def test_where_all_trials_raise_the_error_is_that_of_the_first():
+    count = iter(range(3))
+
+    def one(params, rng):
+        raise ValueError(f"trial {next(count)}")
+
+    with pytest.raises(ValueError, match=r"^trial 0$"):
+        each_trial(one)({}, np.random.default_rng(0), 3)
+    assert next(count, None) is None  # all were tried

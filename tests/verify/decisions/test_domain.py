@@ -143,3 +143,21 @@ def test_fixed_parameters_are_checked_by_name_and_range() -> None:
     assert as_domain(BOX) is BOX
     assert as_domain(BOX.ranges) == BOX
     assert "form in {a, b, c}" in BOX.describe()
+
+
+def test_a_choice_moves_as_often_as_the_step_is_long():
+    """By chance it may draw its own value again: one time in five."""
+    box = Box({"c": Choice(tuple("abcde"))})
+    rng = np.random.default_rng(1)
+    for size in (0.0, 0.1, 0.5, 1.0):
+        moved = sum(box.perturb(rng, {"c": "b"}, size)["c"] != "b" for _ in range(2000))
+        expected = 2000 * size * 0.8
+        assert abs(moved - expected) <= 5 * np.sqrt(expected) + 1e-9  # five standard deviations
+
+
+@pytest.mark.parametrize("low", [0, -1])
+def test_a_logarithmic_range_begins_above_zero(low):
+    for part in (LogInterval(float(low), 5.0), IntRange(low, 5, log=True)):
+        with pytest.raises(InvalidParameter, match=f"low={low}.* must be positive on a log scale"):
+            Box({"n": part}).check()
+    Box({"n": IntRange(low, 5), "x": Interval(float(low), 5.0)}).check()

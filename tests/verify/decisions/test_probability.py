@@ -167,3 +167,17 @@ def test_probabilities_that_underflow_are_compared_by_their_logarithms() -> None
     assert "1e-2605" in below.cells[0].reason
     assert above.verdict is Verdict.INCONCLUSIVE
     assert unknown.verdict is Verdict.INCONCLUSIVE
+
+
+@pytest.mark.parametrize(("log_delta", "held"), [(None, False), (-np.inf, False), (-800.0, True)])
+def test_a_law_supports_no_probability_that_is_zero_or_underflows_unless_its_log_is_given(
+    log_delta, held
+):
+    """A limit of zero is at most zero, and says nothing of a probability that a float lost."""
+    found = decide_probability(
+        0, 100, 0.0, 0.05, log_limits=-np.inf,
+        log_deltas=None if log_delta is None else [log_delta],
+    )  # fmt: skip
+    assert (found.cells[0].status == "holds") is held
+    assert found.cells[0].by_law is held
+    assert found.cells[0].reason.endswith("exact law: at most 0") is held
