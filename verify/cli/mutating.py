@@ -20,7 +20,8 @@ from verify import session
 from verify.cli import exits
 from verify.cli.screen import definition, print_json, say, table
 from verify.mutation.examination import Examination, Standing
-from verify.mutation.outcomes import Judged
+from verify.mutation.mutants import CONDITIONS
+from verify.mutation.outcomes import FALSE, Judged
 from verify.mutation.score import (
     Score,
     score_mutants,
@@ -142,8 +143,6 @@ def _tell_apart(
                     score = decide(examination)
                     _keep_meaning(directory, kind, name, {"profile": profile, "of": of}, score)
                 scores.append(score)
-                if not as_json and score.judged:
-                    say(kind)
                 if not as_json and (score.judged or kind == "meaning"):
                     _print(score)
     if not as_json:
@@ -286,7 +285,11 @@ def _print(found: Score) -> None:
             why = "but its formula has nothing to change"
         say(f"{found.claim}: {found.original}, {why}")
         return
-    say(f"{found.claim}: {found.original}; caught {found.n_caught} of {found.n_false}")
+    if all(j.kind in CONDITIONS for j in found.judged):
+        false = sum(j.outcome in FALSE for j in found.judged)
+        say(f"{found.claim}: conditions; caught {sum(j.caught for j in found.judged)} of {false}")
+    else:
+        say(f"{found.claim}: {found.original}; caught {found.n_caught} of {found.n_false}")
     if caught := [j.words or j.mutant for j in found.judged if j.caught]:
         for line in definition("caught", readable_text("; ".join(caught)), label=6):
             say(f"  {line}")
