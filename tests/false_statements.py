@@ -35,6 +35,7 @@ from verify.papers import catalogue
 from verify.procedures.base import PROFILES
 from verify.procedures.search import Search
 from verify.proofs import prover
+from verify.proofs.arrays import value_of
 from verify.proofs.checker import Goal, Rejected, check, digest, enclose, goal_of, number
 from verify.proofs.propositions import Proposition
 from verify.proofs.shelf import stored
@@ -63,7 +64,7 @@ def changed_terms(term: Any, names: list[str]) -> Iterator[Any]:
 def changed_documents(statement: Document) -> Iterator[Document]:
     """The statement with a side, a condition or a part of one changed."""
     relation, left, right = statement["claim"]
-    names = list(statement["variables"])
+    names = [*statement["variables"], *statement.get("vectors", ())]
     sides = [[left, ["*", str(Fraction(f)), right]] for f in ("1/100", "9/10", "11/10", "100")]
     sides += [[["+", left, f], right] for f in ("-1", "-1/100", "1/100", "1")]
     sides += [[right, left]]
@@ -78,6 +79,15 @@ def changed_documents(statement: Document) -> Iterator[Document]:
             for new in changed_terms(given[j], names):
                 weaker = [*given[:j], new, *given[j + 1 :]]
                 yield {**statement, "given": [*others, weaker]}
+    for name, family in statement.get("sums", {}).items():
+        own = [*names, *family["variables"], *family["vectors"]]
+        for i, (relation, a, b) in enumerate(family["given"]):
+            rest = [*family["given"][:i], *family["given"][i + 1 :]]
+            other = [[], *([[relation, new, b]] for new in changed_terms(a, own))]
+            other += [[[relation, a, new]] for new in changed_terms(b, own)]
+            for weaker in other:
+                changed = {**family, "given": [*rest, *weaker]}
+                yield {**statement, "sums": {**statement["sums"], name: changed}}
 
 
 def is_false(statement: Document, places: Sequence[Mapping[str, Any]] = ()) -> bool:
@@ -87,6 +97,8 @@ def is_false(statement: Document, places: Sequence[Mapping[str, Any]] = ()) -> b
     """
     try:
         goal = goal_of(statement)
+        if goal.sums is not None:
+            return any(_fails_with_arrays(statement, place) for place in places)
         return prover.is_false(goal, 60) or any(_fails_at(goal, place) for place in places)
     except prover.ERRORS:
         return False
@@ -99,6 +111,27 @@ def _fails_at(goal: Goal, place: Mapping[str, Any]) -> bool:
     value = enclose(term, balls)
     wrong = value < -1e-3 or (relation == "=" and value > 1e-3)
     return bool(wrong) and all(enclose(each, balls) > -1e-9 for _, each in goal.given)
+
+
+def _fails_with_arrays(statement: Document, place: Mapping[str, Any]) -> bool:
+    """The same of a statement about vectors and sums, relative to the sizes of the sides."""
+
+    def is_met(relation: Any, family: str = "") -> bool:
+        a, b = (np.asarray(value_of(side, place, family)) for side in relation[1:])
+        return bool(np.all(a >= b - 1e-12 * np.maximum(np.abs(a), np.abs(b))))
+
+    relation, left, right = statement["claim"]
+    a, b = (float(value_of(side, place)[0]) for side in (left, right))
+    wrong = b - a > 1e-6 * max(abs(a), abs(b)) or (relation == "=" and a != b)
+    return (
+        wrong
+        and all(map(is_met, statement["given"]))
+        and all(
+            is_met(each, name)
+            for name, family in statement["sums"].items()
+            for each in family["given"]
+        )
+    )
 
 
 def places_of(search: Search, proposition: Proposition) -> list[dict[str, Any]]:

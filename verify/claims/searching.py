@@ -148,6 +148,7 @@ def search(
         certify=_certify(statement, observed, symbols, given, proof),
         proposition=_proposition(statement, observed, domain, at, given, everywhere, measure)
         if isinstance(everywhere, Reduction)
+        or (isinstance(everywhere, Everywhere) and everywhere.arrays is not None)
         or (bound is None and (where is None or everywhere is not None))
         else None,
         instances=tuple(
@@ -220,6 +221,7 @@ def _proposition(
         by="" if everywhere is None else everywhere.by,
         hints=() if everywhere is None else everywhere.hints,
         logs=measure.logs,
+        arrays=None if everywhere is None else everywhere.arrays,
     )
 
 

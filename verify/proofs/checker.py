@@ -1,7 +1,7 @@
 r"""Checks a proof that a statement holds at every point of its domain.
 
-The module needs `verify.proofs.algebra`, python-flint and the standard library only.  A statement
-is JSON:
+The module needs two others of this folder, `algebra` and `sums`, python-flint and the standard
+library only.  A statement is JSON:
 
     {"variables": ["x", "n"], "given": [[">", "x", "0"]], "claim": [">=", LEFT, RIGHT]}
 
@@ -15,6 +15,8 @@ name of a variable, or a list of an operation and its terms.  A certificate is a
 ``cases``     one goal where a term is >= 0, one where it is <= 0
 ``cut``       a relation is proved and then given
 ``lemma``     log x <= x - 1, or e^x >= 1 + x
+``gram``      the square of a vector is >= 0, or (x, x)(y, y) >= (x, y)^2
+``each``      a relation that is proved at any member of a family is given of its sum
 ``monotone``  the claim at the smallest value of a variable, and a derivative >= 0
 ``square``    a >= b from a >= 0 and a^2 >= b^2
 ``sum``       a positive multiple of the claim equals a term that is >= 0 by the signs of its parts
@@ -50,6 +52,7 @@ from verify.proofs.algebra import (
     slope,
     smooth,
 )
+from verify.proofs.sums import Sums, made_in, sums_of
 
 __all__ = ["Algebra", "Goal", "Poly", "Rejected", "Relation", "Term", "check", "digest", "enclose",
            "goal_of", "holds", "left_by", "minus", "names", "number", "parts_of", "put", "slope",
@@ -81,11 +84,15 @@ def check(statement: Mapping[str, Any], certificate: Any) -> None:
 
 @dataclass(frozen=True)
 class Goal:
-    """The claim for all values of the variables at which the given relations hold."""
+    """The claim for all values of the variables at which the given relations hold.
+
+    ``sums`` says which vectors and families the variables come from.  A substitution drops it.
+    """
 
     variables: tuple[str, ...]
     given: tuple[Relation, ...]
     claim: Relation
+    sums: Sums | None = None
 
     def __post_init__(self) -> None:
         """Refuse a name of no variable: a later step could give it to one."""
@@ -101,6 +108,13 @@ class Goal:
     def knowing(self, relation: str, term: Term) -> Goal:
         """The goal with one more given relation."""
         return replace(self, given=(*self.given, (relation, term)))
+
+    def learning(self, relation: str, term: Term) -> Goal:
+        """The goal with one more given relation, between products and sums new to it as well."""
+        new = tuple(x for x in made_in(term) if x not in self.variables)
+        wider = replace(self, variables=(*self.variables, *new))
+        algebra_of(wider).defined(term)
+        return wider.knowing(relation, term)
 
     def others(self, x: str) -> tuple[str, ...]:
         """The variables but one."""
@@ -120,7 +134,11 @@ def goal_of(statement: Mapping[str, Any]) -> Goal:
     require(len(set(variables)) == len(variables), "a variable is named twice")
     given = tuple((each, minus(a, b)) for each, a, b in statement["given"])
     require({relation, *(each for each, _ in given)} <= {">=", ">", "="}, "no relation")
-    return Goal(variables, given, (relation, minus(left, right)))
+    sums, claim = sums_of(statement), minus(left, right)
+    if sums is not None:
+        given, claim = tuple((each, sums.plain(a)) for each, a in given), sums.plain(claim)
+        variables = (*variables, *made_in(claim, *(a for _, a in given)))
+    return Goal(variables, given, (relation, claim), sums)
 
 
 # -- Steps -----------------------------------------------------------------------------------------
@@ -176,6 +194,31 @@ def _lemma(goal: Goal, algebra: Algebra, of: Term, says: str) -> tuple[Goal, ...
             "exp": ["+", ["exp", of], "-1", ["*", "-1", of]]}[says]  # fmt: skip
     algebra.defined(fact)
     return (goal.knowing(">=", fact),)
+
+
+def _gram(goal: Goal, _algebra: Algebra, of: Sequence[Term]) -> tuple[Goal, ...]:
+    """The determinant of the products of one vector or of two."""
+    require(goal.sums is not None and len(of) in (1, 2), "no vectors, or too many")
+    table = [[goal.sums.plain(["dot", u, v]) for v in of] for u in of]
+    if len(of) == 1:
+        return (goal.learning(">=", table[0][0]),)
+    crossed = minus(["*", table[0][0], table[1][1]], ["*", table[0][1], table[1][0]])
+    return (goal.learning(">=", crossed),)
+
+
+def _each(
+    goal: Goal, _algebra: Algebra, of: str, term: Term, relation: str = ">="
+) -> tuple[Goal, ...]:
+    """A relation at any member, and then the goal with that of the sum over the members."""
+    require(goal.sums is not None and relation in (">=", "="), "no families, or no relation")
+    family = goal.sums.families[of]
+    inside, total = goal.sums.over(family, term)
+    own = tuple((each, goal.sums.over(family, a)[0]) for each, a in family.given)
+    names_of = made_in(inside, *(a for _, a in own))
+    new = (*family.variables, *(x for x in names_of if x not in goal.variables))
+    member = Goal((*goal.variables, *new), (*goal.given, *own), (relation, inside),
+                  goal.sums.with_member(family))  # fmt: skip
+    return member, goal.learning(relation, total)
 
 
 def _monotone(goal: Goal, algebra: Algebra, x: str, start: Term) -> tuple[Goal, ...]:
@@ -265,5 +308,6 @@ def _ball(low: Fraction, high: Fraction) -> flint.arb:
 
 _STEPS: dict[str, Callable[..., tuple[Goal, ...]]] = {
     "let": _let, "name": _name, "cases": _cases, "cut": _cut, "lemma": _lemma,
-    "monotone": _monotone, "square": _square, "sum": _sum, "boxes": _boxes,
+    "gram": _gram, "each": _each, "monotone": _monotone, "square": _square, "sum": _sum,
+    "boxes": _boxes,
 }  # fmt: skip

@@ -23,6 +23,7 @@ import sympy as sp
 from bounds.statement import evaluate, evaluate_mp
 from trials.checks import InvalidParameter
 from verify.decisions.domain import Choice, Interval, IntRange, LogInterval, Range, Ranges
+from verify.proofs.arrays import Arrays, value_of
 from verify.proofs.lemmas import cited
 from verify.proofs.terms import neutral
 
@@ -51,6 +52,7 @@ class Everywhere:
         The checker does not read it: the statement is proved up to it, and the report says so.
     hints : facts on the way to a proof, as `verify.proofs.prover.with_hints` has them, with
         expressions of the symbols.  The search for a proof needs them, and nobody trusts them.
+    arrays : the vectors and families of which ``left`` and the constants are sums and products.
     """
 
     ranges: Ranges
@@ -59,6 +61,7 @@ class Everywhere:
     left: sp.Expr | None = None
     by: str = ""
     hints: Sequence[Sequence[Any]] = ()
+    arrays: Arrays | None = None
 
 
 def _nothing(_point: Point) -> Mapping[str, float]:
@@ -137,6 +140,7 @@ class Proposition:
     logs : whether both sides are logarithms of those that a search shows.
     hints : facts on the way to a proof.
     reduction : by which a statement about arrays or laws became one about numbers.
+    arrays : the vectors and families of the statement.
     """
 
     ranges: Ranges
@@ -149,6 +153,7 @@ class Proposition:
     logs: bool = False
     hints: Sequence[Sequence[Any]] = ()
     reduction: Reduction | None = None
+    arrays: Arrays | None = None
 
     def steps(self) -> list[list[Any]]:
         """The hints as plain data."""
@@ -166,7 +171,8 @@ class Proposition:
         if self.relation == r"\le":
             sides.reverse()
         expressions = [self.left, self.right, *(e for a, b, _ in self.assumptions for e in (a, b))]
-        names = sorted({str(s) for e in expressions for s in e.free_symbols})
+        arrays = set() if self.arrays is None else self.arrays.names
+        names = sorted({str(s) for e in expressions for s in e.free_symbols} - arrays)
         if unknown := set(names) - set(self.ranges):
             raise InvalidParameter(f"{', '.join(sorted(unknown))} must be a coordinate")
         given: list[list[Any]] = [
@@ -174,7 +180,9 @@ class Proposition:
         ]
         for left, right, strict in self.assumptions:
             given.append([">" if strict else ">=", neutral(left), neutral(right)])
-        return {"variables": names, "given": given, "claim": [_RELATIONS[self.relation], *sides]}
+        more = {} if self.arrays is None else self.arrays.document()
+        claim = [_RELATIONS[self.relation], *sides]
+        return {"variables": names, "given": given, "claim": claim, **more}
 
     def optional(self, statement: Mapping[str, Any]) -> list[list[Any]]:
         """The given relations of a form of the statement that only bound the search."""
@@ -191,19 +199,32 @@ class Proposition:
 
     def sides(self, values: Mapping[str, Any]) -> tuple[float, float]:
         """Both sides at values of the coordinates and of the statement's symbols."""
+        if self.arrays is not None:
+            return tuple(self.value(side, values) for side in (self.left, self.right))  # type: ignore[return-value]
         value = evaluate if self.reduction is None else evaluate_mp
         with mpmath.workdps(30):  # no loss in 1 - exp(-x)
             left, right = (float(value(side, values)) for side in (self.left, self.right))
         return (math.exp(left), math.exp(right)) if self.logs else (left, right)
 
+    def value(self, expr: sp.Expr, values: Mapping[str, Any]) -> float:
+        """An expression at values of the coordinates, of vectors and of families."""
+        if self.arrays is None:
+            return float(evaluate(expr, values))
+        return float(value_of(neutral(expr), values)[0])
+
     def covers(self, own: tuple[float, float], computed: tuple[float, float]) -> bool:
-        """Whether its sides at a point are the computed ones, or with an argument no better."""
+        """Whether its sides at a point are the computed ones, or no better ones.
+
+        Those of formulas alone are the computed ones.
+        """
         (left, right), (observed, bound) = own, computed
         rounding = 1e-9 * max(abs(left), abs(observed), abs(right), abs(bound))
         side = {r"\le": 1.0, r"\ge": -1.0}.get(self.relation, 0.0)
         worse, harder = side * (left - observed), side * (bound - right)
-        own_size = 1e-6 * max(abs(left), abs(observed)) if self.reduction else rounding
-        near = worse >= -own_size if self.by and side else abs(left - observed) <= rounding
+        of_data = self.reduction is not None or self.arrays is not None
+        far = 1e-6 * max(abs(left), abs(observed)) if of_data else rounding
+        one_sided = side and (self.by or self.arrays is not None)
+        near = worse >= -far if one_sided else abs(left - observed) <= max(far, rounding)
         own_right = self.reduction is None or self.reduction.right is None or not side
         met = abs(right - bound) <= rounding if own_right else harder >= -rounding
         return near and met
@@ -211,6 +232,9 @@ class Proposition:
     def at(self, point: Point, symbols: Mapping[str, Any]) -> dict[str, Any] | None:
         """The values of its variables at a point, None where it does not speak of the point."""
         reduction = self.reduction
+        if self.arrays is not None:
+            own = self.arrays.values(point)
+            return None if own is None else {**point, **symbols, **own}
         if reduction is None:
             return {**point, **symbols}
         if reduction.of is not None and not reduction.of(point):
@@ -218,8 +242,8 @@ class Proposition:
         return {**point, **symbols, **reduction.quantities(point)}
 
     def missed(self, values: Mapping[str, Any]) -> str:
-        """The range or the relation of a reduction that values do not meet, empty without one."""
-        if self.reduction is None:
+        """The range or the relation of quantities that values do not meet, empty without one."""
+        if self.reduction is None and self.arrays is None:
             return ""
         for name, r in self.ranges.items():
             low, high = (min(r.values), max(r.values)) if isinstance(r, Choice) else (r.low, r.high)
@@ -229,10 +253,10 @@ class Proposition:
             if name in values and not (low - room <= value <= high + room and positive):
                 return f"{name}={value:.6g} is out of its range"
         for left, right, _ in self.assumptions:
-            a, b = (float(evaluate(side, values)) for side in (left, right))
+            a, b = (self.value(side, values) for side in (left, right))
             if a < b - 1e-9 * max(abs(a), abs(b)):
                 return f"{sp.sstr(left)} >= {sp.sstr(right)} is {a:.6g} >= {b:.6g}"
-        return ""
+        return "" if self.arrays is None else self.arrays.missed(values)
 
 
 def _plain(hint: Any) -> Any:
@@ -246,7 +270,7 @@ def _plain(hint: Any) -> Any:
 
 def widens(wide: Mapping[str, Any], statement: Mapping[str, Any]) -> bool:
     """Whether a statement has the same claim, and gives nothing that the other does not give."""
-    same = all(wide[part] == statement[part] for part in ("variables", "claim"))
+    same = {**wide, "given": []} == {**statement, "given": []}
     return same and all(each in statement["given"] for each in wide["given"])
 
 

@@ -83,7 +83,7 @@ def find(
     _END.set(time.process_time() + _SECONDS)
     try:
         goal = goal_of(statement)
-        if not unchecked and is_false(goal):
+        if not unchecked and goal.sums is None and is_false(goal):
             return None
         return with_hints(goal, hints, effort) if hints else attempt(goal, effort)
     except (Rejected, Stopped):
@@ -217,6 +217,10 @@ def is_false(goal: Goal, n_points: int = 300) -> bool:
     return False
 
 
+#: Hints whose parts are not all terms.
+_NAMED = ("fact", "log", "exp", "grow", "name", "let")
+
+
 def with_hints(goal: Goal, hints: Sequence[Sequence[Any]], effort: int) -> Step:
     """The hints as steps, then all tactics.
 
@@ -233,10 +237,24 @@ def with_hints(goal: Goal, hints: Sequence[Sequence[Any]], effort: int) -> Step:
     * ``("square", a, b)``: the two sides of the claim,
     * ``("sum", factor, parts)``: the terms >= 0 of which a multiple of the claim is the sum,
     * ``("boxes",)``: a cover by boxes, of one box where the claim has no variable.
+    * ``("gram", u)`` or ``("gram", u, v)``: vectors with a square or a determinant >= 0,
+    * ``("each", F, left, *hints)``: ``left >= 0`` at each member of F, and so its sum.
     """
     if not hints:
         return attempt(goal, effort)
     (kind, *rest), *others = hints
+    if kind == "gram":
+        after_gram = lambda g: with_hints(g, others, effort)  # noqa: E731
+        return reduce_by(goal, {"step": "gram", "of": rest}, after_gram)
+    if kind == "each":
+        step = {"step": "each", "of": rest[0], "term": rest[1]}
+        return reduce_by(goal, step, lambda g: with_hints(g, rest[2:], effort),
+                         lambda g: with_hints(g, others, effort))  # fmt: skip
+    if kind == "named":
+        kind, rest = "name", [goal.sums.plain(rest[0]) if goal.sums else rest[0], rest[1]]
+    elif goal.sums is not None:
+        rest = [goal.sums.plain(part) if kind not in _NAMED and i < 2 else part
+                for i, part in enumerate(rest)]  # fmt: skip
     after = lambda g: with_hints(g, others, effort)  # noqa: E731
     if kind == "fact":  # in the variable Y, at a term in its place
         at, fact, *inner = rest

@@ -146,6 +146,8 @@ def _converted(expr: sp.Expr, values: Mapping[str, Any] | None) -> Term:
     for kind, name in _NAMES.items():
         if isinstance(expr, kind):
             return [name, *parts]
+    if values is None and str(expr.func) in ("dot", "sum"):
+        return [str(expr.func), *parts]
     raise InvalidParameter(f"{sp.sstr(expr)[:80]} cannot be written as an exact term")
 
 

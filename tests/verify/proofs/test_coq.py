@@ -101,9 +101,9 @@ def test_another_statement_is_another_theorem_without_a_record(name):
 
 
 def test_the_comment_names_the_hypotheses_that_the_argument_gives():
-    text = " ".join(theorems_of("odcl.eq7")[0].document("certificate").split())
+    text = " ".join(theorems_of("odcl.remark14")[0].document("certificate").split())
     assert "It uses the triangle inequality" in text
-    assert "It gives these hypotheses: own <= largest; mean <= largest." in text
+    assert "It gives these hypotheses: distance <= 2 * R_." in text
     assert "hypotheses" not in theorems_of("sxy.eq35")[0].document("certificate")
 
 

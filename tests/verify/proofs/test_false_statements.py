@@ -1,6 +1,8 @@
 """A share of `tests.false_statements`: no false statement is proved, and the tally can fail."""
 
-from tests.false_statements import Tally, changed_terms, is_false, run
+import numpy as np
+
+from tests.false_statements import Tally, changed_documents, changed_terms, is_false, run
 
 TRUE = {"variables": ["x"], "given": [[">", "x", "0"]], "claim": [">=", ["^", "x", "2"], "0"]}
 
@@ -35,3 +37,13 @@ def test_a_proved_false_statement_would_be_told():
     tally = Tally(1)
     tally.note("terms", "x >= 1", True)
     assert tally.proved == ["x >= 1"]
+
+
+def test_a_false_statement_about_sums_is_found_at_arrays():
+    """Without the weights' sign their sum may be below zero."""
+    signed = {"variables": ["w"], "vectors": [], "given": [[">=", "w", "0"]]}
+    of = {"variables": [], "vectors": [], "sums": {"F": signed}, "given": [],
+          "claim": [">=", ["sum", "F", "w"], "0"]}  # fmt: skip
+    places = [{"F": {"w": np.array([-1.0, 0.5])}}, {"F": {"w": np.array([1.0])}}]
+    assert not is_false(of, places)
+    assert any(is_false(each, places) for each in changed_documents(of))

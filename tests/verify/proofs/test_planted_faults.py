@@ -1,7 +1,7 @@
 """Faults planted in the checker: each of them accepts a false statement or refuses a true one.
 
-A fault is a change of the source of `verify.proofs.algebra` or `verify.proofs.checker`.  It is
-found where the statements of `test_checker` get another answer.
+A fault is a change of the source of `verify.proofs.algebra`, `sums` or `checker`.  It is found
+where the statements of `test_checker` and `test_sums` get another answer.
 """
 
 import sys
@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.verify.proofs import test_sums
 from tests.verify.proofs.test_checker import FALSE, TRUE
-from verify.proofs import algebra, checker
+from verify.proofs import algebra, checker, sums
 
 #: Source text, and what stands in its place.
 FAULTS = (
@@ -133,15 +134,43 @@ FAULTS = (
      "value > 0 or value >= 0 for value in values"),
     ("void or (shown and", "void or not shown or (shown and"),
     ("return ends[0].union(ends[1])", "return ends[0]"),
+    # vectors and sums
+    ('crossed = minus(["*", table[0][0], table[1][1]], ["*", table[0][1], table[1][0]])',
+     "crossed = table[0][1]"),
+    ('crossed = minus(["*", table[0][0], table[1][1]], ["*", table[0][1], table[1][0]])',
+     'crossed = minus(["*", table[0][1], table[1][0]], ["*", table[0][0], table[1][1]])'),
+    ("return member, goal.learning(relation, total)", "return (goal.learning(relation, total),)"),
+    ("(*goal.given, *own), (relation, inside)", "(*goal.given, (relation, inside)), goal.claim"),
+    ('and relation in (">=", "=")', ""),
+    ('require(not is_made(term), "a product or a sum is written out")', "pass"),
+    ("(pair[0] in family.vectors) != (pair[1] in family.vectors)", "pair[0] in family.vectors"),
+    ("(*monomial[:i], *monomial[i + 1 :]), x), u)", "monomial[:i], x), u)"),
+    ('require(op == "*" or power in range(1, _MOST_POWER + 1), "no polynomial in a member")',
+     "pass"),
+    ('require(len({*every}) == len(every), "a name is used twice")', "pass"),
+    ('require({r for r, _ in given} <= {">=", ">", "="}, "no relation")', "pass"),
+    ('require(family.name not in self.opened, "one member of a family at a time")', "pass"),
+    ('return {(_pair(b, c),): "1"} if is_own else {(): _pair(b, c)}',
+     "return {(): _pair(b, c)}"),
+    ('parts.append(_joined("*", [factor, total]))', "parts.append(total)"),
+    ("tuple(sorted((*a, *b)))", "tuple(sorted({*a, *b}))"),
+    ('_joined("*", [p[a], q[b]])', "p[a]"),
 )  # fmt: skip
+
+
+MODULES = (algebra, sums, checker)
+STATEMENTS_FALSE = FALSE | test_sums.ALL_FALSE
+STATEMENTS_TRUE = TRUE | {
+    name: (of.statement(), proof) for name, (of, proof) in test_sums.TRUE.items()
+}
 
 
 def with_fault(old, new):
     """The function ``check`` of a checker with a fault."""
-    names = ("verify.proofs.algebra", "verify.proofs.checker")
+    names = ("verify.proofs.algebra", "verify.proofs.sums", "verify.proofs.checker")
     before = {name: sys.modules[name] for name in names}
     try:
-        for name, own in zip(names, (algebra, checker), strict=True):
+        for name, own in zip(names, MODULES, strict=True):
             source = Path(own.__file__).read_text(encoding="utf-8")
             made = util.module_from_spec(util.spec_from_loader(name, loader=None))
             made.__file__ = own.__file__
@@ -162,7 +191,7 @@ def agrees(check, statement, certificate):
 
 
 def test_every_fault_is_in_the_source_and_they_are_many():
-    sources = [Path(own.__file__).read_text(encoding="utf-8") for own in (algebra, checker)]
+    sources = [Path(own.__file__).read_text(encoding="utf-8") for own in MODULES]
     assert [old for old, _ in FAULTS if not any(old in source for source in sources)] == []
     assert len(FAULTS) >= 60
 
@@ -170,6 +199,6 @@ def test_every_fault_is_in_the_source_and_they_are_many():
 @pytest.mark.parametrize("number", range(len(FAULTS)))
 def test_a_planted_fault_is_found(number):
     check = with_fault(*FAULTS[number])
-    wrong = [name for name in FALSE if agrees(check, *FALSE[name])]
-    refused = [name for name in TRUE if not agrees(check, *TRUE[name])]
+    wrong = [name for name, each in STATEMENTS_FALSE.items() if agrees(check, *each)]
+    refused = [name for name, each in STATEMENTS_TRUE.items() if not agrees(check, *each)]
     assert wrong or refused, FAULTS[number]

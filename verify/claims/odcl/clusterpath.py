@@ -29,6 +29,7 @@ from trials.clustering.recovery import fusion
 from verify.claim import Finding, claim
 from verify.claims.common import Point
 from verify.claims.odcl import path_reductions as reductions
+from verify.claims.odcl import vector_proofs
 from verify.claims.odcl.data_sets import Clustered, data_sets
 from verify.claims.odcl.windows import (
     budget,
@@ -67,7 +68,7 @@ def coarsening_interval(statement: Statement, profile: Profile) -> Search:
         profile,
         lambda data: float((offsets(data) / (data.m - data.sizes)).max()),
         bound=lambda data: float(pair_ends(statement.expr, data).min()),
-        everywhere=reductions.COARSENING_INTERVAL,
+        everywhere=vector_proofs.coarsening_interval(),
     )
 
 
@@ -142,7 +143,7 @@ def needs_sizes(statement: Statement, profile: Profile) -> Search:
         statement,
         profile,
         lambda data: float(pair_ends(EQ_13_UPPER.expr, data).min()),
-        everywhere=reductions.NEEDS_SIZES,
+        everywhere=vector_proofs.needs_sizes(),
     )
 
 

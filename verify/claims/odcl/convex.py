@@ -32,6 +32,7 @@ from trials.clustering.convex import convex_clustering
 from verify.claim import Finding, claim
 from verify.claims.common import Point
 from verify.claims.odcl import path_reductions as reductions
+from verify.claims.odcl import vector_proofs
 from verify.claims.odcl.data_sets import Clustered, data_sets, simplex, two_valued
 from verify.claims.odcl.pages import tree
 from verify.claims.odcl.sides import CLUSTERS
@@ -284,7 +285,7 @@ def unique(statement: Statement, profile: Profile) -> Search:
             "seed": IntRange(0, 10_000),
         },
         at=lambda point: {"t": point["t"], "distance_sq": squared_distance(point)},
-        everywhere=reductions.convexity(drawn),
+        everywhere=vector_proofs.convexity(drawn),
         budget=profile.searches // 2,
     )
 

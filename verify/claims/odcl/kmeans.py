@@ -41,6 +41,7 @@ from trials.models.matching import overlaps
 from verify.claim import Finding, claim, row
 from verify.claims.common import Point
 from verify.claims.odcl import mean_reductions as reductions
+from verify.claims.odcl import vector_proofs
 from verify.claims.odcl.convex import needed_separation
 from verify.claims.odcl.data_sets import Clustered, data_sets, two_valued
 from verify.claims.odcl.separability import center_separation
@@ -53,7 +54,7 @@ from verify.evidence import Figure, Series, Verdict
 from verify.procedures.base import Presentation, Profile
 from verify.procedures.search import Search
 from verify.proofs.certificate import Certificate, Inequality, certificate
-from verify.proofs.propositions import Reduction
+from verify.proofs.propositions import Everywhere
 from verify.proofs.terms import from_sympy
 
 #: Separations that are tried, in units of the stated one, largest first.
@@ -99,7 +100,8 @@ def fixed_point_separation(data: Clustered) -> float:
     """The separation from which on every point of this shape is nearest to its own mean."""
     if data.radius == 0.0 or data.gap == 0.0:
         return 0.0
-    along, distance = _nearest_to_the_middle(data)
+    pair = _nearest_to_the_middle(data)
+    along, distance = _along(data, *pair), pair[2]
     return 2.0 * along * data.gap / (data.radius * distance)
 
 
@@ -110,10 +112,9 @@ def _along(data: Clustered, k: int, other: int, distance: float) -> float:
     return max(own, float((data.deviations[data.labels == other] @ -axis).max()), 0.0)
 
 
-def _nearest_to_the_middle(data: Clustered) -> tuple[float, float]:
-    """The largest deviation along the line of two means and their distance, by their ratio."""
-    found = [(_along(data, *pair), pair[2]) for pair in data.pairs()]
-    return max(found, key=lambda one: one[0] / one[1])
+def _nearest_to_the_middle(data: Clustered) -> tuple[int, int, float]:
+    """Two clusters with their distance, a deviation to the other the largest share of it."""
+    return max(data.pairs(), key=lambda pair: _along(data, *pair) / pair[2])
 
 
 def shape_separation(
@@ -123,7 +124,7 @@ def shape_separation(
     observed: Callable[[Clustered], float],
     domain: Domain,
     budget: Callable[[Profile], int],
-    everywhere: Reduction | None = None,
+    everywhere: Everywhere | None = None,
     proof: Callable[[Statement], Certificate] | None = None,
 ) -> Search:
     """The separation that a shape needs; where a proof goes with it, on data sets that fail."""
@@ -202,7 +203,7 @@ DEFINITION_2 = (
         observed=fixed_point_separation,
         domain=data_sets(),
         budget=lambda profile: profile.searches // 2,
-        everywhere=reductions.nearest_mean(_nearest_to_the_middle),
+        everywhere=vector_proofs.nearest_mean(lambda data: _nearest_to_the_middle(data)[:2]),
         finding=ADMISSIBLE,
     ),
 )
@@ -253,15 +254,15 @@ def proximity(data: Clustered, c: float) -> float:
     return _largest_proximity(data, c)[0]
 
 
-def _largest_proximity(data: Clustered, c: float) -> tuple[float, int, int, float]:
-    """The largest left-hand side with its pair of clusters and their deviation."""
+def _largest_proximity(data: Clustered, c: float) -> tuple[float, int, int]:
+    """The largest left-hand side with its pair of clusters."""
     spectral = float(np.linalg.norm(data.deviations, 2))
 
-    def side(pair: tuple[int, int, float]) -> tuple[float, int, int, float]:
+    def side(pair: tuple[int, int, float]) -> tuple[float, int, int]:
         k, other, _ = pair
         along = _along(data, *pair)
         roots = 1 / math.sqrt(data.sizes[k]) + 1 / math.sqrt(data.sizes[other])
-        return 2.0 * along + c * roots * spectral, k, other, along
+        return 2.0 * along + c * roots * spectral, k, other
 
     return max(map(side, data.pairs()))
 
@@ -271,7 +272,7 @@ def with_constant(
     profile: Profile,
     *,
     observed: Callable[[Clustered, float], float],
-    everywhere: Reduction,
+    everywhere: Everywhere,
 ) -> Search:
     """A condition with the constant c against alpha_km times the radius."""
     return search(
@@ -291,14 +292,14 @@ CONDITIONS = (
         stated.LEMMA_2_16,
         with_constant,
         observed=center_separation,
-        everywhere=reductions.CENTER_SEPARATION,
+        everywhere=vector_proofs.CENTER_SEPARATION,
     ),
     row(
         "odcl.lemma2-17",
         stated.LEMMA_2_17,
         with_constant,
         observed=proximity,
-        everywhere=reductions.proximity(lambda data, c: _largest_proximity(data, c)[1:]),
+        everywhere=vector_proofs.proximity(lambda data, c: _largest_proximity(data, c)[1:]),
         finding=PROXIMITY,
     ),
 )

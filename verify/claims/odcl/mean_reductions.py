@@ -31,16 +31,13 @@ from bounds.odcl.symbols import (
     R,
     c,
     cost_before,
-    eps_k,
     gap,
     m,
     n,
     radius,
-    reach_sq,
     size_k,
     size_l,
     size_min,
-    size_second,
 )
 from trials.checks import FloatArray, IntArray
 from trials.clustering.kmeans import KMeansFit, spectral_part_one
@@ -51,29 +48,11 @@ from verify.claims.odcl.path_reductions import not_negative, positive
 from verify.decisions.domain import Interval, LogInterval
 from verify.proofs.propositions import Reduction
 
-along, distance, frobenius, length = sp.symbols("along distance frobenius length")
+distance, length = sp.symbols("distance length")
 #: 1 + sqrt(10), rounded up: a mean is so many Delta_k from its center, for ten times the cost.
 REACH = sp.Rational(25, 6)
 
 # --- Separation ----------------------------------------------------------------------------------
-
-
-def _deviations(point: Point) -> dict[str, float]:
-    return {"frobenius": float(np.linalg.norm(Clustered.of(point).deviations))}
-
-
-_ROOTS = 1 / sp.sqrt(size_min) + 1 / sp.sqrt(size_second)
-_LONGEST = (m * radius**2, frobenius**2)
-_KNOWN_ROOT = (">=", sp.sqrt(m) * radius, frobenius)
-CENTER_SEPARATION = Reduction(
-    idea="$\\sqrt{|C_k|}\\Delta_k\\le\\|A-C\\|_F$, which is at most $\\sqrt m$ times the largest "
-    "radius. No two clusters have fewer points than the two smallest.",
-    ranges={**positive(m, c, size_min, size_second), **not_negative(radius, frobenius)},
-    given=(_LONGEST, (size_second, size_min)),
-    left=c * frobenius * _ROOTS,
-    quantities=_deviations,
-    hints=(_KNOWN_ROOT,),
-)
 
 
 ONE_AXIS = Reduction(
@@ -93,54 +72,6 @@ def towards_the_other(quantities: Callable[[Point], Mapping[str, float]]) -> Red
         given=((length, radius), (gap, distance)),
         left=2 * length * gap / (radius * distance),
         quantities=quantities,
-    )
-
-
-def proximity(at_pair: Callable[[Clustered, float], tuple[int, int, float]]) -> Reduction:
-    """(17) by the Frobenius norm.
-
-    ``at_pair`` : data, c -> the pair of clusters with the largest left-hand side, and its largest
-    deviation along the line of the means.
-    """
-
-    def quantities(point: Point) -> dict[str, float]:
-        data = Clustered.of(point)
-        k, other, most = at_pair(data, point["c"])
-        sizes = {"size_k": float(data.sizes[k]), "size_l": float(data.sizes[other])}
-        return {**_deviations(point), **sizes, "along": most}
-
-    return Reduction(
-        idea="A projection is no longer than the vector, so that the first term is at most twice "
-        "the largest radius. $\\|A-C\\|\\le\\|A-C\\|_F$ bounds the second.",
-        lemmas=("cauchy-schwarz",),
-        ranges={
-            **positive(m, c, size_min, size_k, size_l),
-            **not_negative(radius, frobenius, along),
-        },
-        given=(_LONGEST, (size_k, size_min), (size_l, size_min), (radius, along)),
-        left=2 * along + c * frobenius * (1 / sp.sqrt(size_k) + 1 / sp.sqrt(size_l)),
-        quantities=quantities,
-        hints=(_KNOWN_ROOT,),
-    )
-
-
-def nearest_mean(at_pair: Callable[[Clustered], tuple[float, float]]) -> Reduction:
-    """``at_pair`` : data -> the largest deviation along a line of two means, and their distance."""
-
-    def quantities(point: Point) -> dict[str, float]:
-        most, far = at_pair(Clustered.of(point))
-        return {"along": most, "distance": far}
-
-    return Reduction(
-        idea="A point is nearest to its own mean where its deviation along the line to the other "
-        "mean is at most half of their distance. The deviation is at most the largest radius, "
-        "and the distance at least the smallest one.",
-        lemmas=("cauchy-schwarz",),
-        ranges={**positive(radius, distance), **not_negative(along, gap)},
-        given=((radius, along), (distance, gap)),
-        left=2 * along * gap / (radius * distance),
-        quantities=quantities,
-        of=lambda point: Clustered.of(point).radius > 0.0 and Clustered.of(point).gap > 0.0,
     )
 
 
@@ -453,42 +384,8 @@ def first_labels(failed: Callable[[Point], float]) -> Reduction:
 
 # --- Fits and their means ------------------------------------------------------------------------
 
-largest, own, mean = sp.symbols("largest own mean")
 
-
-def from_the_mean(at: Callable[[Point], Mapping[str, float]], sharp: bool = False) -> Reduction:
-    """The distance of a fit from the mean of its cluster.
-
-    ``at`` : point -> the lengths ``own`` of the fit and ``mean`` of its cluster's mean or, where
-    sharp, of the mean of the ``size`` - 1 others times their number.
-    """
-    if not sharp:
-        return Reduction(
-            idea="A mean of errors is no longer than the longest of them. The distance of two "
-            "errors is at most the sum of their lengths.",
-            lemmas=("triangle",),
-            ranges=not_negative(largest, own, mean),
-            given=((largest, own), (largest, mean)),
-            left=own + mean,
-            quantities=at,
-        )
-    return Reduction(
-        idea="$\\hat\\theta_i-\\bar\\theta_k$ is $(1-1/n)$ times the own error less $1/n$ times "
-        "the sum of the $n-1$ others. None is longer than the longest.",
-        lemmas=("triangle",),
-        ranges={**not_negative(largest, own, mean), "size_k": LogInterval(1.0, math.inf)},
-        given=((largest, own), ((size_k - 1) * largest, mean)),
-        left=(1 - 1 / size_k) * own + mean / size_k,
-        quantities=at,
-    )
-
-
-OPPOSITE = Reduction(
-    idea="Take one error $+r$ and $n-1$ errors $-r$ on a line. Their mean is $(2-n)r/n$.",
-    ranges={**positive(largest), "size_k": LogInterval(1.0, math.inf)},
-    left=largest - (largest - (size_k - 1) * largest) / size_k,
-)
-spread, q, pair = sp.symbols("spread q pair")
+spread, q = sp.symbols("spread q")
 
 
 def definition_3(at: Callable[[Point], Mapping[str, float]]) -> Reduction:
@@ -502,29 +399,6 @@ def definition_3(at: Callable[[Point], Mapping[str, float]]) -> Reduction:
         left=4 * (c * roots / Delta) ** 2 * spread,
         quantities=at,
     )
-
-
-def weighted_differences(at: Callable[[Point], Mapping[str, float]]) -> Reduction:
-    """``at`` : point -> ``pair``, the sum of the shares times the distances."""
-    return Reduction(
-        idea="A sum of vectors is at most as long as their lengths together. The square of "
-        "$\\sum\\epsilon_{kl}d_l$ is at most $\\epsilon_k\\sum\\epsilon_{kl}d_l^2$.",
-        lemmas=("triangle", "cauchy-schwarz"),
-        ranges=not_negative(eps_k, reach_sq, pair),
-        given=((eps_k * reach_sq, pair**2),),
-        left=pair**2,
-        quantities=at,
-    )
-
-
-IN_ONE_PLACE = Reduction(
-    idea="With all other optima at the distance $D$ the error is $\\epsilon_k$ times one vector. "
-    "The sum of the shares times the squared distances is $\\epsilon_kD^2$.",
-    ranges=not_negative(eps_k, distance),
-    constants={"reach_sq": eps_k * distance**2},
-    left=(eps_k * distance) ** 2,
-    quantities=lambda _point: {"distance": 1.0},
-)
 
 
 def union_of_events(at: Callable[[Point], Mapping[str, float]]) -> Reduction:

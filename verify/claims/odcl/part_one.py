@@ -40,6 +40,7 @@ from trials.run.store import Table
 from verify.claim import Finding, claim, row
 from verify.claims.common import CannotTry, Point
 from verify.claims.odcl import mean_reductions as reductions
+from verify.claims.odcl import vector_proofs
 from verify.claims.odcl.requirements import ORDER, WITH_M_AND_C, formula
 from verify.claims.odcl.sides import CLUSTERS, SEPARATION
 from verify.claims.searching import Proof, search
@@ -48,7 +49,6 @@ from verify.evidence import Verdict
 from verify.procedures.base import Profile, Sampling
 from verify.procedures.probability import Probability
 from verify.procedures.search import Search
-from verify.proofs.propositions import NOT_NEGATIVE, POSITIVE, Everywhere
 
 # --- The sample requirement ----------------------------------------------------------------------
 
@@ -95,15 +95,8 @@ def spread(statement: Statement, profile: Profile) -> Search:
             "unit": LogInterval(1e-6, 1e6, meaning="factor of all errors"),
             "seed": _SEED,
         },
-        at=lambda point: {
-            "total_sq": float((errors(point) ** 2).sum()),
-            "common_sq": point["size"] * float((errors(point).mean(axis=0) ** 2).sum()),
-        },
-        everywhere=Everywhere(
-            dict.fromkeys(("total_sq", "common_sq"), NOT_NEGATIVE),
-            left=sp.Symbol("total_sq") - sp.Symbol("common_sq"),
-            by="The squares about a mean add up to all squares less those of the mean.",
-        ),
+        at=lambda point: {"total_sq": float((errors(point) ** 2).sum())},
+        everywhere=vector_proofs.spread(errors),
         budget=profile.searches // 2,
     )
 
@@ -444,6 +437,12 @@ def _sums(point: Point) -> dict[str, float]:
     }
 
 
+def _other_clusters(point: Point) -> dict[str, Any]:
+    """The shares of the other clusters, and the differences of their optima."""
+    shares, differences = foreigners(point)
+    return {"F": {"weight": shares, "x": differences}}
+
+
 @claim("odcl.lemma9", stated.LEMMA_9, finding=CLUSTERS_IN_FLOOR)
 def lemma_9(statement: Statement, profile: Profile) -> Search:
     """The exact mean squared error of a cluster with foreign users, with unbiased fits."""
@@ -458,16 +457,7 @@ def lemma_9(statement: Statement, profile: Profile) -> Search:
             "variance": LogInterval(1e-6, 1e6, meaning="variance of a fit on one sample"),
         },
         at=_sums,
-        everywhere=Everywhere(
-            {
-                **dict.fromkeys(("n", "size_k"), POSITIVE),
-                **dict.fromkeys(("variance", "floor_sq"), NOT_NEGATIVE),
-                "k": Interval(2.0, math.inf),
-            },
-            left=sp.Symbol("variance") / (sp.Symbol("n") * sp.Symbol("size_k"))
-            + (sp.Symbol("k") - 1) * sp.Symbol("floor_sq"),
-            by="The inequality of Cauchy and Schwarz for the sum over $K-1$ other clusters.",
-        ),
+        everywhere=vector_proofs.foreign_variance(_other_clusters),
         budget=profile.searches // 4,
     )
 
@@ -510,9 +500,9 @@ def theorem_3_3_as_printed(statement: Statement, profile: Profile) -> Search:
 def lemma_9_floor(statement: Statement, profile: Profile) -> Search:
     """The floor against Jensen's bound."""
 
-    def quantities(point: Point) -> dict[str, float]:
+    def shares_of_all(point: Point) -> dict[str, Any]:
         shares, differences = foreigners(point)
-        return {"pair": float(shares @ np.linalg.norm(differences, axis=1))}
+        return {"F": {"weight": shares / shares.sum(), "x": differences}}
 
     return search(
         statement,
@@ -520,7 +510,7 @@ def lemma_9_floor(statement: Statement, profile: Profile) -> Search:
         lambda point: floor(*foreigners(point)),
         FLOOR_DOMAIN,
         at=_sums,
-        everywhere=reductions.weighted_differences(quantities),
+        everywhere=vector_proofs.floor(shares_of_all),
         budget=profile.searches // 4,
     )
 
@@ -532,13 +522,17 @@ def lemma_9_floor_attained(statement: Statement, profile: Profile) -> Search:
     def in_one_place(point: Point) -> Point:
         return {**point, "scatter": 0.0}
 
+    def one_difference(point: Point) -> dict[str, Any]:
+        shares, differences = foreigners(in_one_place(point))
+        return {"u": differences[0], "F": {"weight": shares}}
+
     return search(
         statement,
         profile,
         lambda point: floor(*foreigners(in_one_place(point))),
         {name: each for name, each in FLOOR_DOMAIN.items() if name != "scatter"},
         at=lambda point: _sums(in_one_place(point)),
-        everywhere=reductions.IN_ONE_PLACE,
+        everywhere=vector_proofs.floor_in_one_place(one_difference),
         budget=profile.searches // 4,
     )
 

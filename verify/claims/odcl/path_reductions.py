@@ -30,7 +30,6 @@ from bounds.odcl.symbols import (
     size_k,
     size_l,
     size_min,
-    size_second,
     t,
 )
 from trials.checks import FloatArray, IntArray
@@ -341,37 +340,7 @@ def between_the_ends(
 
 # --- The path ------------------------------------------------------------------------------------
 
-offset_k, offset_l, furthest = sp.symbols("offset_k offset_l furthest")
-
-
-def _offsets(point: Point) -> dict[str, float]:
-    data = Clustered.of(point)
-    found, sizes, away = smallest_end(data), data.sizes, offsets(data)
-    k, other, _ = min(
-        data.pairs(), key=lambda pair: pair[2] / (2 * data.m - sizes[pair[0]] - sizes[pair[1]])
-    )
-    largest = float((away / (data.m - sizes)).max())
-    both = {"offset_k": float(away[k]), "offset_l": float(away[other])}
-    return {**found, **both, "furthest": largest}
-
-
-COARSENING_INTERVAL = Reduction(
-    idea="The distance of two means is at most the sum of their distances from the mean of all "
-    "points. If both were below their sizes' share of an end, the distance would be as well.",
-    lemmas=("triangle",),
-    ranges={
-        **positive(size_k, size_l),
-        **not_negative(rest, offset_k, offset_l, distance_kl, furthest),
-    },
-    constants={"m": size_k + size_l + rest},
-    given=(
-        (offset_k + offset_l, distance_kl),
-        (furthest * (size_l + rest), offset_k),
-        (furthest * (size_k + rest), offset_l),
-    ),
-    left=furthest,
-    quantities=_offsets,
-)
+offset_k = sp.Symbol("offset_k")
 
 
 def _last_fusion(point: Point) -> dict[str, float]:
@@ -392,53 +361,8 @@ COARSENING = Reduction(
     left=penalty,
     quantities=_last_fusion,
 )
-NEEDS_SIZES = Reduction(
-    idea="No two means are closer than the smallest distance. No two clusters have fewer points "
-    "than the two smallest.",
-    ranges={
-        **positive(size_k, size_l, size_min, size_second),
-        **not_negative(rest, gap, distance_kl),
-    },
-    constants={"m": size_k + size_l + rest},
-    given=((distance_kl, gap), (size_k + size_l, size_min + size_second)),
-    left=_END,
-    quantities=lambda point: smallest_end(Clustered.of(point)),
-)
 
 # --- The objective (12), footnote 7 --------------------------------------------------------------
-
-distance_sq, first, second, middle, slack = sp.symbols("distance_sq first second middle slack")
-
-
-def convexity(drawn: Callable[[Point], tuple[FloatArray, FloatArray, FloatArray]]) -> Reduction:
-    """Strong convexity of (12) in the squared distances and the room of its norms.
-
-    ``drawn`` : point -> the data and two candidates, each (m, d).
-    """
-
-    def quantities(point: Point) -> dict[str, float]:
-        (points, u, v), at = drawn(point), point["t"]
-        found = {"lam": point["penalty"]}
-        for name, each in (("first", u), ("second", v), ("middle", (1 - at) * u + at * v)):
-            found[name] = float(((points - each) ** 2).sum())
-        norms = [pdist(each) for each in (u, v, (1 - at) * u + at * v)]
-        room_ = (1 - at) * norms[0] + at * norms[1] - norms[2]
-        return {**found, "slack": max(float(room_.sum()), 0.0)}
-
-    on_the_way = (1 - t) * first + t * second - t * (1 - t) * distance_sq
-    return Reduction(
-        idea="Put $W=(1-t)U+tV$. Expanded, $|A-W|^2=(1-t)|A-U|^2+t|A-V|^2-t(1-t)|U-V|^2$. The "
-        "norms at W are at most $1-t$ times those at U and $t$ times those at V, and what they "
-        "are below is not negative.",
-        lemmas=("triangle",),
-        ranges={
-            **not_negative(penalty, first, second, middle, distance_sq, slack),
-            "t": Interval(0.0, 1.0),
-        },
-        given=((on_the_way, middle),),
-        left=(middle - (1 - t) * first - t * second) / 2 - penalty * slack,
-        quantities=quantities,
-    )
 
 
 pull, lam = sp.symbols("pull lam")

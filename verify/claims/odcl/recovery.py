@@ -23,6 +23,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import sympy as sp
@@ -37,6 +38,7 @@ from trials.run.store import Table
 from verify.claim import Finding, claim, row
 from verify.claims.common import Point
 from verify.claims.odcl import mean_reductions as reductions
+from verify.claims.odcl import vector_proofs
 from verify.claims.odcl.data_sets import Clustered, data_sets
 from verify.claims.odcl.local_fits import LINE, constants_of, line_of
 from verify.claims.odcl.pages import recovery_phases
@@ -81,14 +83,13 @@ def from_the_mean(statement: Statement, profile: Profile, *, sharp: bool) -> Sea
         i = int(np.argmax(distances - bounds[data.labels]))
         return i, float(distances[i]), float(bounds[data.labels[i]])
 
-    def quantities(point: Point) -> dict[str, float]:
+    def errors(point: Point) -> dict[str, Any]:
         data = Clustered.of(point)
         i = worst(data)[0]
-        lengths, k = np.linalg.norm(data.points, axis=1), int(data.labels[i])
-        size, mean = int(data.sizes[k]), data.centres[k]
-        others = size * mean - data.points[i] if sharp else mean
-        own = {"own": float(lengths[i]), "mean": float(np.linalg.norm(others))}
-        return {**own, "largest": float(lengths[data.labels == k].max()), "size_k": float(size)}
+        mates = data.labels == data.labels[i]
+        largest = float(np.linalg.norm(data.points[mates], axis=1).max())
+        mates[i] = False
+        return {"largest": largest, "own": data.points[i], "F": {"x": data.points[mates]}}
 
     return log_search(
         statement,
@@ -96,7 +97,7 @@ def from_the_mean(statement: Statement, profile: Profile, *, sharp: bool) -> Sea
         lambda point: worst(Clustered.of(point))[1],
         data_sets(clusters=(1, 3)),
         bound=lambda point: worst(Clustered.of(point))[2],
-        everywhere=reductions.from_the_mean(quantities, sharp),
+        everywhere=vector_proofs.from_the_mean(errors, sharp=sharp),
         budget=profile.searches // 5,
     )
 
@@ -125,7 +126,9 @@ def eq_7_attained(statement: Statement, profile: Profile) -> Search:
             "length": LogInterval(1e-6, 1e6, meaning="length of every error"),
         },
         at=lambda point: {"size_k": float(point["size"]), "largest": point["length"]},
-        everywhere=reductions.OPPOSITE,
+        everywhere=vector_proofs.opposite(
+            lambda point: {"F": {"y": np.full(point["size"] - 1, -point["length"])}}
+        ),
         budget=profile.searches // 8,
     )
 
@@ -335,11 +338,20 @@ def _just_enough(statement: Statement, point: Point) -> dict[str, float]:
 def psi_event(statement: Statement, profile: Profile) -> Search:
     """Data sets of errors, scaled until the largest is as large as the event allows."""
 
-    def furthest_mean(point: Point) -> float:
-        data, at = Clustered.of(point), _just_enough(statement, point)
+    def scale(point: Point, data: Clustered) -> float:
+        """The factor that brings the largest error to the edge of the event."""
+        at = _just_enough(statement, point)
         largest = max(float(np.linalg.norm(data.points, axis=1).max()), 1e-300)
-        means = np.linalg.norm(data.centres, axis=1) / largest
-        return float(means.max()) * math.sqrt(at["M"] / at["ratio"])
+        return math.sqrt(at["M"] / at["ratio"]) / largest
+
+    def furthest_mean(point: Point) -> float:
+        data = Clustered.of(point)
+        return float(np.linalg.norm(data.centres, axis=1).max()) * scale(point, data)
+
+    def fits(point: Point) -> dict[str, Any]:
+        data = Clustered.of(point)
+        k = int(np.argmax(np.linalg.norm(data.centres, axis=1)))
+        return {"F": {"x": data.points[data.labels == k] * scale(point, data)}}
 
     return search(
         statement,
@@ -347,11 +359,7 @@ def psi_event(statement: Statement, profile: Profile) -> Search:
         furthest_mean,
         over(data_sets(clusters=(1, 3)), **_JUST_ENOUGH),
         at=lambda point: _just_enough(statement, point),
-        everywhere=Everywhere(
-            dict.fromkeys(("M", "alpha", "Delta", "ratio"), POSITIVE),
-            left=sp.sqrt(sp.Symbol("M") / sp.Symbol("ratio")),
-            by="A mean of errors is no longer than the longest of them.",
-        ),
+        everywhere=vector_proofs.mean_of_near(fits),
         budget=profile.searches // 5,
     )
 

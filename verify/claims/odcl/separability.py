@@ -28,7 +28,8 @@ from bounds.statement import Statement
 from verify.claim import Finding, claim, row
 from verify.claims.common import Point
 from verify.claims.odcl.data_sets import Clustered, data_sets, two_valued
-from verify.claims.odcl.mean_reductions import CENTER_SEPARATION, ONE_AXIS
+from verify.claims.odcl.mean_reductions import ONE_AXIS
+from verify.claims.odcl.vector_proofs import CENTER_SEPARATION
 from verify.claims.odcl.windows import over, symbols_of
 from verify.claims.searching import Proof, search
 from verify.decisions.domain import IntRange, LogInterval
