@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from verify.proofs.coq.asked import file_name, first_of
 from verify.proofs.coq.compiler import copy_libraries
 from verify.proofs.export import smt2
 from verify.proofs.failures import FAILURES, failures, write
+from verify.proofs.flattened import flattened
 from verify.proofs.propositions import Proposition
 from verify.proofs.refuting import check_failure
 from verify.proofs.shelf import CERTIFICATES, SHELF, prove, stored
@@ -99,7 +100,12 @@ def _write_scripts(claims: Sequence[str], claims_files: Sequence[str]) -> None:
         if proposition is None:
             raise InvalidParameter(f"{name}: its two sides are not formulas; choose another claim")
         proved = stored(proposition)
-        say(smt2(proposition.statement() if proved is None else proved["statement"], name))
+        say(smt2(proposition.statement() if proved is None else _of_numbers(proved), name))
+
+
+def _of_numbers(proved: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The statement of a certificate, or with what it shows of products of vectors and sums."""
+    return flattened(proved["statement"], proved["certificate"])[0]
 
 
 def _write_theorems(claims: Sequence[str], claims_files: Sequence[str], folder: Path) -> None:

@@ -224,7 +224,7 @@ def floor_in_one_place(values: _Values) -> Everywhere:
 # --- Separation ----------------------------------------------------------------------------------
 
 spectral = sp.Symbol("spectral")
-axis, deviation, direction = sp.symbols("axis deviation direction")
+axis, deviation, direction = sp.symbols("axis deviation top")
 _ROOTS = 1 / sp.sqrt(size_min) + 1 / sp.sqrt(size_second)
 _DEVIATIONS = Members(vectors=("x",), given=((radius**2, square(x)),))
 _REACH = sp.sqrt(n_members) * radius
@@ -292,7 +292,7 @@ def proximity(at_pair: Callable[[Clustered, float], tuple[int, int]]) -> Everywh
         best, way = towards(data, k, other)
         sizes = {"size_k": float(data.sizes[k]), "size_l": float(data.sizes[other])}
         top = np.linalg.svd(data.deviations, full_matrices=False)[2][0]
-        arrays = {"deviation": best, "axis": way, "direction": top, "F": {"x": data.deviations}}
+        arrays = {"deviation": best, "axis": way, "top": top, "F": {"x": data.deviations}}
         return {**sizes, **arrays}
 
     image = sp.sqrt(total("F", dot(x, direction) ** 2))
@@ -323,7 +323,7 @@ def proximity(at_pair: Callable[[Clustered, float], tuple[int, int]]) -> Everywh
         ),
         arrays=Arrays(
             values=values,
-            vectors=("deviation", "axis", "direction"),
+            vectors=("deviation", "axis", "top"),
             families={"F": _DEVIATIONS},
         ),
     )

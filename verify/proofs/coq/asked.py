@@ -26,6 +26,7 @@ from verify.proofs.coq.gallina import relation
 from verify.proofs.coq.scripts import from_certificate
 from verify.proofs.coq.theorems import Theorem
 from verify.proofs.failures import Failure, failures, numeric, registered
+from verify.proofs.flattened import ABOUT, flattened, is_flat
 from verify.proofs.propositions import Proposition, widens
 from verify.proofs.shelf import SHELF, known_shelves, path_of, relation_of
 from verify.proofs.terms import neutral
@@ -113,7 +114,9 @@ def statements(proposition: Proposition) -> Iterator[tuple[Mapping[str, Any], An
         if path.is_file():
             document = json.loads(path.read_text(encoding="utf-8"))
             if widens(document["statement"], own):
-                yield document["statement"], document["certificate"]
+                yield flattened(document["statement"], document["certificate"])
+    if not is_flat(own):
+        return
     yield {**own, "given": [each for each in own["given"] if each not in optional]}, None
     if optional:
         yield own, None
@@ -142,20 +145,27 @@ def _theorems(search: Search, claim: Claim) -> Iterator[tuple[Theorem, Any, str]
             yield theorems.negation(proposition.statement(), ""), [], ""
     elif proposition is not None:
         for statement, _ in statements(proposition):
-            yield theorems.whole(statement, ""), proposition.optional(statement), proposition.by
+            yield theorems.whole(statement, ""), *_outside(proposition, statement)
 
 
 def _supported(proposition: Proposition, claim: Claim, own: Mapping[str, str]) -> Iterator[Asked]:
     for statement, certificate in statements(proposition):
-        narrowed = proposition.optional(statement)
+        narrowed, by = _outside(proposition, statement)
         told = about(claim)
         if narrowed:
             told += f" Proved where {', '.join(map(relation_of, narrowed))}."
-        if proposition.by:
-            told += f" Outside the theorem: {proposition.by}{_argued(proposition, statement)}"
+        if by:
+            told += f" Outside the theorem: {by}{_argued(proposition, statement)}"
         scripts = dict(_scripts(statement, certificate)) | dict(own)
         yield Asked(theorem=theorems.whole(statement, told), scripts=scripts, narrowed=narrowed,
-                    by=proposition.by)  # fmt: skip
+                    by=by)  # fmt: skip
+
+
+def _outside(proposition: Proposition, statement: Mapping[str, Any]) -> tuple[list[Any], str]:
+    """The ends of ranges that a theorem keeps, and the argument outside it."""
+    if proposition.arrays is not None:
+        return [], ABOUT
+    return proposition.optional(statement), proposition.by
 
 
 def _argued(proposition: Proposition, statement: Mapping[str, Any]) -> str:

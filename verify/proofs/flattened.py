@@ -1,0 +1,51 @@
+"""A statement about vectors and sums as one about numbers, with what its certificate shows of them.
+
+The steps ``gram`` and ``each`` of a certificate show relations between products of vectors and
+sums.  With these given, a statement about the numbers is left.  Coq and SMT-LIB have terms for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from verify.proofs.checker import Goal, goal_of, left_by
+
+ABOUT = (
+    "The numbers are products of vectors and sums over families. What is given of them beside the "
+    "statement's own relations is shown by the certificate, which the suite's checker verifies."
+)
+
+
+def is_flat(statement: Mapping[str, Any]) -> bool:
+    """Whether a statement has neither vectors nor families."""
+    return not statement.keys() & {"vectors", "sums"}
+
+
+def flattened(
+    statement: Mapping[str, Any], certificate: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The statement about numbers with its certificate: the given one without those steps."""
+    if is_flat(statement):
+        return dict(statement), dict(certificate)
+    shown: list[Goal] = []
+
+    def without(goal: Goal, step: Mapping[str, Any]) -> dict[str, Any]:
+        goals, below = left_by(goal, step), step.get("then", ())
+        if step["step"] in ("gram", "each"):
+            shown.append(goals[-1])
+            return without(goals[-1], below[-1])
+        then = [without(*pair) for pair in zip(goals, below, strict=True)]
+        return {**step, "then": then} if then else dict(step)
+
+    start = goal_of(statement)
+    left = without(start, certificate)
+    variables = dict.fromkeys(x for goal in (start, *shown) for x in goal.variables)
+    facts = [*start.given, *(goal.given[-1] for goal in shown)]
+    given = [[relation, term, "0"] for relation, term in facts]
+    relation, term = start.claim
+    return {
+        "variables": list(variables),
+        "given": [each for i, each in enumerate(given) if each not in given[:i]],
+        "claim": [relation, term, "0"],
+    }, left
