@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -188,27 +188,33 @@ def sparse_convex_clustering_path(
     keep_centres = flag("keep_centres", keep_centres)
     if progress is not None:
         progress = function_of("progress", progress)
-    t = grid.size
-    columns = _Columns(problem, t, keep_centres)
+    columns = _Columns(problem, grid.size, keep_centres)
+    end = 0
+    for end in _follow(columns, grid, tolerance, flows, gaps):
+        if progress is not None:
+            progress(end, grid.size)
+    if progress is not None:
+        for i in range(end, grid.size):
+            progress(i + 1, grid.size)
+    return columns.path(grid, end)
+
+
+def _follow(
+    columns: _Columns, grid: FloatArray, tolerance: float, flows: bool, gaps: bool
+) -> Iterator[int]:
+    """Write one penalty after the other, up to the end of the path, and yield how many are done."""
     tracer = columns.tracer
     bounds = Gaps(tracer, tolerance, columns.gap) if gaps else None
-    end = t
     for i, penalty in enumerate(grid.tolist()):
-        tracer.solve(problem.lam(penalty), tolerance, flows=flows)
+        tracer.solve(columns.problem.lam(penalty), tolerance, flows=flows)
         columns.write(i)
         if bounds is not None:
             bounds.add(i)
-        if progress is not None:
-            progress(i + 1, t)
+        yield i + 1
         if tracer.is_at_the_end(tolerance, flows=flows) and (bounds is None or bounds.is_small(i)):
-            end = i + 1
             break
     if bounds is not None:
         bounds.settle()
-    if progress is not None:
-        for i in range(end, t):
-            progress(i + 1, t)
-    return columns.path(grid, end)
 
 
 def _check_grid(penalties: ArrayLike) -> FloatArray:
