@@ -104,7 +104,7 @@ def value_of(term: Term, values: Mapping[str, Any], family: str = "") -> Any:
     """A term's values at data, one for each member of the family: (n,) or (1,), vectors (., d)."""
     if isinstance(term, str):
         own = values.get(family, {})
-        found = own[term] if term in own else values[term] if term in values else _number(term)
+        found: Any = own[term] if term in own else values[term] if term in values else _number(term)
         return np.atleast_1d(found) if np.ndim(found) != 1 or term in own else found[None]
     op, *parts = term
     if op == "sum":

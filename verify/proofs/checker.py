@@ -196,10 +196,18 @@ def _lemma(goal: Goal, algebra: Algebra, of: Term, says: str) -> tuple[Goal, ...
     return (goal.knowing(">=", fact),)
 
 
+def _sums_in(goal: Goal) -> Sums:
+    """The vectors and families of a goal that still has them."""
+    if goal.sums is None:
+        raise Rejected("no vectors and no families")
+    return goal.sums
+
+
 def _gram(goal: Goal, _algebra: Algebra, of: Sequence[Term]) -> tuple[Goal, ...]:
     """The determinant of the products of one vector or of two."""
-    require(goal.sums is not None and len(of) in (1, 2), "no vectors, or too many")
-    table = [[goal.sums.plain(["dot", u, v]) for v in of] for u in of]
+    sums = _sums_in(goal)
+    require(sums is not None and len(of) in (1, 2), "no vectors, or too many")
+    table = [[sums.plain(["dot", u, v]) for v in of] for u in of]
     if len(of) == 1:
         return (goal.learning(">=", table[0][0]),)
     crossed = minus(["*", table[0][0], table[1][1]], ["*", table[0][1], table[1][0]])
@@ -210,14 +218,15 @@ def _each(
     goal: Goal, _algebra: Algebra, of: str, term: Term, relation: str = ">="
 ) -> tuple[Goal, ...]:
     """A relation at any member, and then the goal with that of the sum over the members."""
-    require(goal.sums is not None and relation in (">=", "="), "no families, or no relation")
-    family = goal.sums.families[of]
-    inside, total = goal.sums.over(family, term)
-    own = tuple((each, goal.sums.over(family, a)[0]) for each, a in family.given)
+    sums = _sums_in(goal)
+    require(sums is not None and relation in (">=", "="), "no families, or no relation")
+    family = sums.families[of]
+    inside, total = sums.over(family, term)
+    own = tuple((each, sums.over(family, a)[0]) for each, a in family.given)
     names_of = made_in(inside, *(a for _, a in own))
     new = (*family.variables, *(x for x in names_of if x not in goal.variables))
     member = Goal((*goal.variables, *new), (*goal.given, *own), (relation, inside),
-                  goal.sums.with_member(family))  # fmt: skip
+                  sums.with_member(family))  # fmt: skip
     return member, goal.learning(relation, total)
 
 

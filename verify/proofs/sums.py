@@ -121,7 +121,7 @@ class Sums:
             by = _times([self.read(part, own) for part in parts if part is not along])
             return {b: _product(by, each) for b, each in self.vector(along, own).items()}
         family = self.families[parts[0]]
-        found = []
+        found: list[Vector] = []
         for b, each in self.vector(parts[1], family).items():
             for monomial, factor in each.items():
                 if b in family.vectors:

@@ -36,7 +36,8 @@ from bounds.odcl.symbols import n as n_
 from trials.checks import FloatArray
 from verify.claims.common import Point
 from verify.claims.odcl.data_sets import Clustered
-from verify.claims.odcl.path_reductions import not_negative, offsets, positive, smallest_end
+from verify.claims.odcl.path_reductions import not_negative, positive, smallest_end
+from verify.claims.odcl.windows import offsets
 from verify.decisions.domain import Interval
 from verify.proofs.arrays import Arrays, Members, dot, length, square, total
 from verify.proofs.propositions import Everywhere
