@@ -53,6 +53,7 @@ INNER = (
     "trials.ifca.normal_matrices", "bounds.statement", "bounds.ifca", "bounds.sxy", "bounds.odcl",
     "trials.clustering", "trials.local_erm", "trials.text", "bounds.log_domain",
     "bounds.readable", "bounds.render", "trials.methods.updates",
+    "trials.mixed_regression.gram_rounds",
     # networks of PyTorch and files of images: tests/trials/networks tries odd ones of every kind
     "trials.networks.architectures", "trials.networks.drawn", "trials.networks.federations",
     "trials.networks.femnist", "trials.networks.local_steps", "trials.networks.pickled",
@@ -65,6 +66,8 @@ NO_DRIVERS = {
     "floats_down", "floats_up", "pairwise_ratios", "pairwise_log_probabilities",
     # formulas of the bounded designs, called by their drivers and by claims
     "binomial_law", "cosh_optimum", "two_point_errors",
+    # of runs that a simulation made, called in its loops
+    "bottleneck_distances",
     # functions of a model that Algorithm 2 takes, called in its loops
     "tree_map", "random_network", "scores", "network_loss", "network_gradient", "accuracy",
 }  # fmt: skip

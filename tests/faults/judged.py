@@ -92,7 +92,7 @@ EQUIVALENT: dict[tuple[str, str, str, str, str], str] = {
         "(owner + 1) % k, owner)",
     ): "the wrong label is that of a neighbour in a circle of equal, exchangeable clusters",
     (
-        "verify/mutation/score.py",
+        "verify/mutation/conditions.py",
         "constant changed",
         "10_000",
         "10001",

@@ -158,6 +158,10 @@ EVERY_KIND = {
     ),
     ("power", "report"): (of_report("power", reports.Power), [{"judged": {}}, {"n_false": "x"}]),
     ("meaning", ""): (lambda store: read_scores(store, "meaning"), [{}, {**SCORE, "judged": 1}]),
+    ("conditions", ""): (
+        lambda store: read_scores(store, "conditions"),
+        [{}, {**SCORE, "judged": 1}],
+    ),
     ("benchmark", ""): (
         declared_benchmarks,
         [
@@ -206,7 +210,8 @@ def test_a_malformed_document_of_every_kind_is_refused_in_one_line(directory, ki
 
 def test_the_kinds_are_all_that_the_program_writes():
     """A kind that is added must say here what refuses a malformed document."""
-    written = {"claims-file", "finding", "paper", "symbol"}  # by variables, in verify.papers
+    # by variables, in verify.papers and in the command mutate
+    written = {"claims-file", "finding", "paper", "symbol", "meaning", "conditions"}
     keys = set()
     for package in ("verify", "trials", "reports"):
         for file in Path(package).rglob("*.py"):

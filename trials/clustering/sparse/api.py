@@ -257,14 +257,16 @@ class _Columns:
             values[end:] = values[end - 1]
         centres = self.centres or []
         scale = self.problem.data.scale
+        with np.errstate(over="ignore"):  # the square of a length of 1e160 is infinite
+            # one factor after the other: a gap of zero times an infinite square is no number
+            primal, gap = self.primal * scale * scale, self.gap * scale * scale
         return SparsePath(
             penalties=grid,
             labels=self.labels,
             centres=tuple(centres + centres[-1:] * (grid.size - end)),
             n_clusters=self.count,
-            # one factor after the other: a gap of zero times an infinite square is no number
-            primal=self.primal * scale * scale,
-            gap=self.gap * scale * scale,
+            primal=primal,
+            gap=gap,
             splits=self.tracer.work.splits,
         )
 
