@@ -25,35 +25,25 @@ from numba import njit
 from trials.checks import FloatArray, IntArray
 from trials.mixed_regression.fed_regression_kernels import filter_values
 from trials.mixed_regression.small_spectra import LARGEST_ORDER, small_spectra
+from trials.models.clients import KnownClusters
 from trials.models.run_status import DIVERGENCE_BOUND
 
 _FUSED = {"contract"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class GramClients:
+class GramClients(KnownClusters):
     """Clients whose optima are known, those of one cluster one after the other.
 
     Attributes
     ----------
     grams : (M, d, d) W_i.
     pulls : (M, d) b_i.
-    sizes : (M,) rows n_i.
     labels : (M,) true clusters, in increasing order.
-    theta_star : (k, d) optima.
     """
 
     grams: FloatArray
     pulls: FloatArray
-    sizes: IntArray
-    labels: IntArray
-    theta_star: FloatArray
-
-    @property
-    def cluster_rows(self) -> FloatArray:
-        """(k,) rows N_j of the clusters."""
-        rows = np.bincount(self.labels, weights=self.sizes, minlength=len(self.theta_star))
-        return np.asarray(rows)
 
     @property
     def bounds(self) -> IntArray:

@@ -35,6 +35,28 @@ class ClientArrays(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
+class KnownClusters:
+    """What a simulation knows of its clients, and no server sees.
+
+    Attributes
+    ----------
+    labels : (M,) true clusters.
+    theta_star : (k, d) optima.
+    sizes : (M,) rows of each client.
+    """
+
+    labels: IntArray
+    theta_star: FloatArray
+    sizes: IntArray
+
+    @property
+    def cluster_rows(self) -> FloatArray:
+        """(k,) rows N_j of the clusters."""
+        rows = np.bincount(self.labels, weights=self.sizes, minlength=len(self.theta_star))
+        return np.asarray(rows)
+
+
+@dataclass(frozen=True, kw_only=True)
 class ClientData:
     """The data of m clients, one below the other without padding.
 

@@ -206,7 +206,7 @@ def _sums_in(goal: Goal) -> Sums:
 def _gram(goal: Goal, _algebra: Algebra, of: Sequence[Term]) -> tuple[Goal, ...]:
     """The determinant of the products of one vector or of two."""
     sums = _sums_in(goal)
-    require(sums is not None and len(of) in (1, 2), "no vectors, or too many")
+    require(len(of) in (1, 2), "no vectors, or too many")
     table = [[sums.plain(["dot", u, v]) for v in of] for u in of]
     if len(of) == 1:
         return (goal.learning(">=", table[0][0]),)
@@ -219,7 +219,7 @@ def _each(
 ) -> tuple[Goal, ...]:
     """A relation at any member, and then the goal with that of the sum over the members."""
     sums = _sums_in(goal)
-    require(sums is not None and relation in (">=", "="), "no families, or no relation")
+    require(relation in (">=", "="), "no relation")
     family = sums.families[of]
     inside, total = sums.over(family, term)
     own = tuple((each, sums.over(family, a)[0]) for each, a in family.given)

@@ -218,7 +218,7 @@ def is_false(goal: Goal, n_points: int = 300) -> bool:
 
 
 #: Hints whose parts are not all terms.
-_NAMED = ("fact", "log", "exp", "grow", "name", "let")
+_NAMED = ("fact", "log", "exp", "grow", "let")
 
 
 def with_hints(goal: Goal, hints: Sequence[Sequence[Any]], effort: int) -> Step:
@@ -250,9 +250,7 @@ def with_hints(goal: Goal, hints: Sequence[Sequence[Any]], effort: int) -> Step:
         step = {"step": "each", "of": rest[0], "term": rest[1]}
         return reduce_by(goal, step, lambda g: with_hints(g, rest[2:], effort),
                          lambda g: with_hints(g, others, effort))  # fmt: skip
-    if kind == "named":
-        kind, rest = "name", [goal.sums.plain(rest[0]) if goal.sums else rest[0], rest[1]]
-    elif goal.sums is not None:
+    if goal.sums is not None:
         rest = [goal.sums.plain(part) if kind not in _NAMED and i < 2 else part
                 for i, part in enumerate(rest)]  # fmt: skip
     after = lambda g: with_hints(g, others, effort)  # noqa: E731

@@ -141,7 +141,7 @@ FAULTS = (
      'crossed = minus(["*", table[0][1], table[1][0]], ["*", table[0][0], table[1][1]])'),
     ("return member, goal.learning(relation, total)", "return (goal.learning(relation, total),)"),
     ("(*goal.given, *own), (relation, inside)", "(*goal.given, (relation, inside)), goal.claim"),
-    ('and relation in (">=", "=")', ""),
+    ('require(relation in (">=", "="), "no relation")', "None"),
     ('require(not is_made(term), "a product or a sum is written out")', "pass"),
     ("(pair[0] in family.vectors) != (pair[1] in family.vectors)", "pair[0] in family.vectors"),
     ("(*monomial[:i], *monomial[i + 1 :]), x), u)", "monomial[:i], x), u)"),

@@ -15,7 +15,7 @@ from trials.checks import MAX_DRAWN, FloatArray, IntArray, InvalidParameter, che
 from trials.mixed_regression.fed_regression import LocalSpectra
 from trials.mixed_regression.gram_rounds import GramClients, GramSpectra
 from trials.models import mixture as mx
-from trials.models.clients import ClientData
+from trials.models.clients import ClientData, KnownClusters
 from trials.models.federated_data import FederatedModel, Law, client_sizes, covariance_roots
 from trials.parameters import Integer, Options, Parameters, Real, at_least
 from trials.run.cell import Params
@@ -74,29 +74,17 @@ LOCAL = CLIENTS.extended(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Clients:
+class Clients(KnownClusters):
     """Drawn clients, with their labels, optima and noise, which no server sees.
 
     Attributes
     ----------
     data : the rows.
-    labels : (M,) true clusters.
-    theta_star : (k, d) optima.
     noise : (N,) noise of the responses.
-    sizes : (M,) rows of each client.
     """
 
     data: ClientData
-    labels: IntArray
-    theta_star: FloatArray
     noise: FloatArray
-    sizes: IntArray
-
-    @property
-    def cluster_rows(self) -> FloatArray:
-        """(k,) rows N_j of the clusters."""
-        rows = np.bincount(self.labels, weights=self.sizes, minlength=len(self.theta_star))
-        return np.asarray(rows)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -64,6 +64,7 @@ from trials.mixed_regression.gram_rounds import (
     gram_spectra,
 )
 from trials.models import mixture as mx
+from trials.models.clients import KnownClusters
 from trials.models.matching import bottleneck_distances
 from trials.parameters import Integer, Options, Parameters, Real
 from trials.run.cell import Params
@@ -82,9 +83,7 @@ RUNS = LOCAL.extended(
 )
 
 
-def start_models(
-    params: Params, clients: Clients | GramClients, rng: np.random.Generator
-) -> FloatArray:
+def start_models(params: Params, clients: KnownClusters, rng: np.random.Generator) -> FloatArray:
     """Models at distance ``near`` Delta from their optima, (k, d)."""
     theta_star = clients.theta_star
     gaussian = rng.standard_normal(theta_star.shape)

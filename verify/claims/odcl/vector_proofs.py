@@ -250,7 +250,7 @@ CENTER_SEPARATION = Everywhere(
         ("each", "F", radius**2 - square(x)),
         (">=", _REACH, _FROBENIUS, ("square", _REACH, _FROBENIUS)),
         (">=", _REACH, sp.Min(spectral, _FROBENIUS), ("cases", spectral - _FROBENIUS)),
-        ("named", sp.Min(spectral, _FROBENIUS), "smaller"),
+        ("name", sp.Min(spectral, _FROBENIUS), "smaller"),
     ),
     arrays=Arrays(values=_deviations, families={"F": _DEVIATIONS}),
 )
@@ -320,7 +320,7 @@ def proximity(at_pair: Callable[[Clustered, float], tuple[int, int]]) -> Everywh
             ("each", "F", dot(x, direction) ** 2),
             ("each", "F", radius**2 - dot(x, direction) ** 2, *member),
             (">=", _REACH, image, ("square", _REACH, image)),
-            ("named", image, "norm"),
+            ("name", image, "norm"),
         ),
         arrays=Arrays(
             values=values,
