@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -55,7 +57,57 @@ def tree(tmp_path):
     return tmp_path
 
 
-def _run(folder, program=PROGRAM, **environment):
+#: It has imported Numba and compiled once, but nothing of the package, and forks for every program.
+#: What a program sees is what a new process sees that imports Numba first.
+NURSERY = """
+import json, os, sys
+import numba.core.caching
+numba.njit(lambda x: x)(1.0)
+for line in sys.stdin:
+    program, folder, variables, streams = json.loads(line)
+    child = os.fork()
+    if not child:
+        break
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+else:
+    sys.exit()
+for number, stream in enumerate((os.devnull, *streams)):
+    os.dup2(os.open(stream, os.O_RDWR | os.O_CREAT), number)
+sys.stdin = open(0, closefd=False)
+os.chdir(folder)
+os.environ.clear()
+os.environ.update(variables)
+sys.path[:] = ["", variables["PYTHONPATH"], *sys.path[1:]]
+del json, line, number, stream, streams, child, folder
+exec(compile(program, "<string>", "exec"))
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nursery():
+    """One process for the programs of this file, without the imports of each."""
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("NUMBA_")}
+    process = subprocess.Popen(
+        [sys.executable, "-c", NURSERY],
+        env={**clean, "PYTHONDONTWRITEBYTECODE": "1"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    _NURSERY.append(process)
+    yield
+    _NURSERY.clear()
+    process.communicate()
+
+
+_NURSERY: list[subprocess.Popen[str]] = []
+
+
+def _run(folder, program=PROGRAM, *, new=False, **environment):
+    """Run a program of the tree: in a fork, or in a ``new`` process.
+
+    Numba reads its own variables when it is imported: with one of them the process is new.
+    """
     clean = {
         key: value
         for key, value in os.environ.items()
@@ -69,14 +121,23 @@ def _run(folder, program=PROGRAM, **environment):
         "PYTHONDONTWRITEBYTECODE": "1",
         **environment,
     }
-    return subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=folder,
-        env={key: value for key, value in values.items() if value is not None},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    variables = {key: value for key, value in values.items() if value is not None}
+    command = [sys.executable, "-c", program]
+    if new or any(key.startswith("NUMBA_") for key in environment):
+        return subprocess.run(
+            command, cwd=folder, env=variables, capture_output=True, text=True, check=True
+        )
+    (process,) = _NURSERY
+    with tempfile.TemporaryDirectory() as streams:
+        files = [Path(streams, name) for name in ("out", "err")]
+        process.stdin.write(
+            json.dumps([program, str(folder), variables, [*map(str, files)]]) + "\n"
+        )
+        process.stdin.flush()
+        code = int(process.stdout.readline())
+        found = subprocess.CompletedProcess(command, code, *(f.read_text() for f in files))
+    found.check_returncode()
+    return found
 
 
 def _result(found):
@@ -85,7 +146,7 @@ def _result(found):
 
 
 def test_an_edit_of_a_helper_recompiles_what_depends_on_it_and_nothing_else(tree):
-    value, hits, first = _result(_run(tree))
+    value, hits, first = _result(_run(tree, new=True))
     assert (value, hits) == (2.0, 0)
     assert first.parent == tree / "home" / ".cache" / jit_cache.FOLDER
     assert stat.S_IMODE(first.parent.stat().st_mode) == 0o700
@@ -164,7 +225,7 @@ def test_other_programs_kernels_and_locators_are_left_alone(tree):
 
 def test_numba_imported_first_makes_no_difference(tree):
     first = _result(_run(tree, "import numba, numba.core.caching\n" + PROGRAM))
-    value, hits, path = _result(_run(tree))
+    value, hits, path = _result(_run(tree, new=True))
     assert first == (value, 0, path)
     assert hits == 1
 
