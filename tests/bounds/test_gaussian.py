@@ -42,6 +42,40 @@ def test_the_ratio_is_that_of_the_two_eigenvalues(pair, sigma_sq):
     assert (ours >= 1) == (u_b @ u_b >= u_a @ u_a) or ours == pytest.approx(1.0)
 
 
+def eigenvalues_from_products(u_a_sq, u_ab, u_b_sq, sigma_sq):
+    """l_-/l_+ of the same definition, from the products in 200 digits."""
+    with mpmath.workdps(200):
+        aa, ab, bb = (mpmath.mpf(x) + mpmath.mpf(sigma_sq) for x in (u_a_sq, u_ab, u_b_sq))
+        root = mpmath.sqrt((aa - bb) ** 2 + 4 * (aa * bb - ab**2))
+        return float((root - (aa - bb)) / (root + (aa - bb)))
+
+
+#: Models on a line through the origin, 2^-shift and 1 from it: every product is exact in binary.
+ON_A_LINE = [
+    (4.0**-shift, 2.0**-shift, 1.0, 4.0**-noise) for shift in (1, 20) for noise in (2, 12, 24)
+]
+
+
+@pytest.mark.parametrize("unit", [2.0**-200, 1.0, 2.0**200])
+@pytest.mark.parametrize("products", ON_A_LINE)
+def test_a_nearly_certain_preference_keeps_its_digits_in_every_unit(products, unit):
+    """There the smaller eigenvalue is 1e-5 to 1e-15 of the larger one."""
+    expected = eigenvalues_from_products(*products)
+    aa, ab, bb, noise = (unit * v for v in products)
+    assert exact.pairwise_ratio(aa, ab, bb, noise) == pytest.approx(expected, rel=1e-12)
+    assert exact.pairwise_ratio(bb, ab, aa, noise) == pytest.approx(1.0 / expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("unit", [2.0**-200, 1.0, 2.0**200])
+def test_pairs_of_far_apart_sizes_do_not_disturb_each_other(unit):
+    """A pair of models of size one beside pairs up to 1e60 times as large or small."""
+    for aa, ab, bb, noise in ON_A_LINE:
+        large = [np.array([v, v * unit]) for v in (aa, ab, bb)]
+        found = exact.pairwise_ratios(*large, noise)
+        expected = [eigenvalues_from_products(aa * u, ab * u, bb * u, noise) for u in (1.0, unit)]
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
 def test_swapping_the_models_inverts_the_ratio_and_complements_the_probability():
     forward = exact.pairwise_ratio(0.3, -0.1, 0.9, 0.5)
     backward = exact.pairwise_ratio(0.9, -0.1, 0.3, 0.5)
@@ -263,6 +297,13 @@ def test_a_binomial_tail_is_the_sum_of_all_masses_from_zero_on(n: int, success: 
         masses = [math.comb(n, i) * success**i * (1 - success) ** (n - i) for i in range(count + 1)]
         found = exact.binomial_log_cdf(count, n, float(success))
         assert math.exp(found) == pytest.approx(float(sum(masses)), rel=1e-13)
+
+
+def test_a_binomial_law_without_chance_has_certain_counts():
+    for n in (0, 1, 5):
+        for count in range(n + 1):
+            assert exact.binomial_log_cdf(count, n, 0.0) == 0.0
+            assert exact.binomial_log_cdf(count, n, 1.0) == (0.0 if count == n else -math.inf)
 
 
 @pytest.mark.parametrize("n", [1, 40, 3_000_000])

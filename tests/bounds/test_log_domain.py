@@ -121,7 +121,7 @@ def test_numbers_beyond_the_floats_are_ordered_as_integers_are():
             assert product.sign == (a * b > 0) - (a * b < 0)
 
 
-@pytest.mark.parametrize("power", [-2.0, -0.5, 0.0, 0.5, 2.0, 3.0])
+@pytest.mark.parametrize("power", [-math.inf, -2.0, -0.5, 0.0, 0.5, 2.0, 3.0, math.inf])
 @pytest.mark.parametrize("base", [-4.0, 0.0, 1.0, 4.0])
 def test_powers_are_those_of_floats_or_refused_where_those_are_no_real_numbers(base, power):
     y = sp.Symbol("y")
@@ -147,3 +147,16 @@ def test_sums_products_and_extremes_of_infinities_and_zero_are_those_of_floats()
                 LogNumber.of(a) + LogNumber.of(b)
         else:
             assert float(LogNumber.of(a) + LogNumber.of(b)) == a + b
+
+
+@pytest.mark.parametrize("bits", [1, 20, 35, 42])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_difference_of_close_numbers_beyond_the_floats_keeps_its_digits(bits, sign):
+    """e^1000 and its neighbours, whose logarithms are exact: the gap is a power of two."""
+    gap = 2.0**-bits
+    with mpmath.workdps(40):
+        expected = float(1000 + mpmath.log1p(-mpmath.exp(-mpmath.mpf(gap))))
+    found = LogNumber(sign, 1000.0) + LogNumber(-sign, 1000.0 - gap)
+    assert found.sign == sign
+    assert found.log == pytest.approx(expected, rel=1e-14)
+    assert (LogNumber(sign, 1000.0) + LogNumber(-sign, 1000.0)).sign == 0

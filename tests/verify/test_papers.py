@@ -21,6 +21,7 @@ from verify.evidence import Verdict
 from verify.papers import Paper, catalogue
 from verify.session import RunConfig
 
+CLAIM = ("ifca.eq3",)
 OWN_CLAIMS = ("sxy.anchors", "sxy.subspace")
 
 pytestmark = pytest.mark.usefixtures("forked_workers")
@@ -222,6 +223,26 @@ def test_a_continued_run_finds_its_file_and_refuses_a_changed_one(tmp_path):
         own.write_text(moved.read_text() + "\n")
         with pytest.raises(StoreError, match=r"own\.py has changed since the run was made"):
             papers.recorded_files(store)
+
+
+def test_a_run_of_two_files_goes_on_with_both_of_them(tmp_path):
+    """Naming one of them says nothing about the other."""
+    written = {name: tmp_path / f"{name}.py" for name in ("first", "second")}
+    for name, path in written.items():
+        path.write_text(EXAMPLE.read_text().replace("hoeffding", name))
+    first, second = (path.resolve() for path in written.values())
+    with session.create(tmp_path / "run", RunConfig(claims=CLAIM)) as store:
+        papers.record_files(store, [papers.ClaimsFile.read(path) for path in written.values()])
+        for named in ((), (first,), (second,), (first, second), (second, first, first)):
+            assert set(papers.recorded_files(store, named)) == {first, second}
+            assert len(papers.recorded_files(store, named)) == 2
+        second.write_text(second.read_text() + "\n")
+        for named in ((), (first,)):
+            with pytest.raises(StoreError, match=r"second\.py has changed since the run was made"):
+                papers.recorded_files(store, named)
+        second.unlink()
+        with pytest.raises(StoreError, match=r"needs .*second\.py, which is not there"):
+            papers.recorded_files(store, [first])
 
 
 def test_what_rests_on_what_has_no_circle_and_theorems_rest_on_the_steps_of_their_proofs():

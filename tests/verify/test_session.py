@@ -376,3 +376,32 @@ def test_with_two_workers_the_first_trials_of_all_claims_are_drawn_together(tmp_
         session.execute(store, config, executor)
     assert asked[0] == first
     assert len(first) > 1
+
+
+def test_what_a_run_did_not_record_is_a_difference_and_its_processors_are_none():
+    now = session.environment()
+    assert session.other_environment({"environment": now}) == []
+    assert session.other_environment({"environment": {**now, "cpus": "1000"}}) == []
+    for name in now.keys() - {"cpus"}:
+        rest = {key: value for key, value in now.items() if key != name}
+        recorded = {**now, name: "older"}
+        assert session.other_environment({"environment": recorded}) == [
+            f"{name} older then, {now[name]} now"
+        ]
+        assert session.other_environment({"environment": rest}) == [
+            f"{name} not recorded then, {now[name]} now"
+        ]
+    for nothing in (None, {}, {"environment": {}}):
+        assert len(session.other_environment(nothing)) == len(now) - 1
+
+
+@pytest.mark.parametrize("profile", ["quick", "standard", "full"])
+def test_a_run_goes_on_with_its_own_profile_or_a_larger_one(profile):
+    order = list(PROFILES)
+    config = RunConfig(claims=CLAIMS, profile=profile)
+    for other in order:
+        if order.index(other) < order.index(profile):
+            with pytest.raises(InvalidParameter, match="must not be smaller than the run's own"):
+                session.resume_config(config, other)
+        else:
+            assert session.resume_config(config, other) == replace(config, profile=other)

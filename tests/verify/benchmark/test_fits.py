@@ -66,19 +66,20 @@ def test_a_trial_replays_and_its_time_is_not_compared(stored):
 
 
 @pytest.mark.parametrize(
-    ("name", "code", "why"),
+    ("name", "limit", "code", "why"),
     [
-        ("Raises", 1.0, "ValueError: no luck"),
-        ("Ends", 1.0, "the process of the fit ended"),
-        ("Scalar", 1.0, "one number a row"),
-        ("Diverges", 2.0, "not finite"),
-        ("Slow", 3.0, "no result after 0.3 s"),
+        ("Raises", 600.0, 1.0, "ValueError: no luck"),
+        ("Ends", 600.0, 1.0, "the process of the fit ended"),
+        ("Scalar", 600.0, 1.0, "one number a row"),
+        ("Diverges", 600.0, 2.0, "not finite"),
+        ("Slow", 0.1, 3.0, "no result after 0.1 s"),
     ],
 )
-def test_a_fit_that_fails_is_a_row_with_its_reason(name, code, why):
+def test_a_fit_that_fails_is_a_row_with_its_reason(name, limit, code, why):
+    """The limit is on the clock: only the fit that never ends has one that a load could reach."""
     method = parse_method(f"{OWN}:{name}")
     federation = fits.make(fits.federation_of(SMALL), np.random.default_rng(0))
-    values, reason = fits.one_fit(method, federation, 0, 0.3)
+    values, reason = fits.one_fit(method, federation, 0, limit)
     assert values["failed"] == code
     assert np.isnan(values["error"])
     assert why in reason

@@ -323,6 +323,18 @@ def test_a_bad_trial_is_refused(finished):
     assert "holds no trial" in refused("replay", directory, "ifca.step:0123456789abcdef:1")
 
 
+def test_the_last_trial_of_a_cell_is_replayed_and_the_one_behind_it_is_not_there(finished):
+    directory, _ = finished
+    with store_of(directory) as store:
+        cells = [cell for cell in store.status() if cell.n_trials]
+    assert cells
+    for cell in cells:
+        name = f"{cell.experiment}:{cell.number:016x}"
+        assert invoke("replay", directory, f"{name}:{cell.n_trials - 1}").exit_code == 0
+        line = refused("replay", directory, f"{name}:{cell.n_trials}")
+        assert f"holds no trial {name}:{cell.n_trials}" in line
+
+
 @pytest.mark.parametrize("damage", ["truncated", "foreign", "flipped"])
 def test_a_damaged_store_is_refused(finished, tmp_path, damage):
     directory, _ = finished

@@ -43,3 +43,39 @@ def test_runs_of_one_second_are_numbered_from_two(tmp_path, monkeypatch):
         settings.directory().mkdir(parents=True)
         names = sorted(path.name for path in config.RUNS.iterdir())
     assert names == [f"quick-7-20260102T030405{end}" for end in ("", "-2", "-3")]
+
+
+FILE = {
+    "claims": ["ifca.eq3"], "profile": "standard", "seed": 11, "level": 0.25, "jobs": 3,
+    "executor": "threads", "scheduler": "tcp://file:1", "output": "from-file",
+    "claims_files": ["file.py"],
+}  # fmt: skip
+FLAGS = {
+    "claims": ("ifca.eq4",), "profile": "full", "seed": 0, "level": 0.0, "jobs": 0,
+    "executor": "serial", "scheduler": "tcp://flag:1", "output": "from-flag",
+    "claims_files": ("flag.py",),
+}  # fmt: skip
+DEFAULTS = {
+    "claims": (), "profile": "quick", "seed": 0, "level": 0.05, "jobs": None, "executor": None,
+    "scheduler": None, "output": None, "claims_files": (),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("given", sorted(FLAGS))
+def test_a_flag_that_is_given_wins_over_the_file_and_zero_is_given(tmp_path, given):
+    """Also one whose value is false: a seed of zero is a seed."""
+    path = tmp_path / "a.toml"
+    path.write_text("".join(f"{name} = {value!r}\n" for name, value in FILE.items()))
+    absent = {name: () if isinstance(value, tuple) else None for name, value in FLAGS.items()}
+
+    def read(flags, file):
+        found = config.settings(flags, file)
+        own = ("claims", "profile", "seed", "level")
+        return {name: getattr(found.config if name in own else found, name) for name in FLAGS}
+
+    from_file = {n: tuple(v) if isinstance(v, list) else v for n, v in FILE.items()}
+    one = {**absent, given: FLAGS[given]}
+    assert read(absent, str(path)) == from_file
+    assert read(one, str(path)) == {**from_file, given: FLAGS[given]}
+    assert read(one, None) == {**DEFAULTS, given: FLAGS[given]}
+    assert read({}, None) == DEFAULTS

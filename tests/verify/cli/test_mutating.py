@@ -8,10 +8,12 @@ import pytest
 from click.testing import CliRunner
 
 from trials.run.store import RunStore
+from verify import session
 from verify.cli.app import application
-from verify.cli.mutating import _print_by_procedure
+from verify.cli.mutating import _keep, _print_by_procedure
 from verify.mutation.outcomes import Judged
 from verify.mutation.score import Score
+from verify.session import RunConfig
 
 pytestmark = pytest.mark.usefixtures("forked_workers")
 CLAIM = "ifca.cor1-burn-in"
@@ -48,6 +50,34 @@ def test_a_sample_is_stored_and_does_not_replace_the_score_of_all_mutants(finish
     assert (whole["n_caught"], whole["n_false"], len(whole["judged"])) == (2, 2, 2)
     assert CliRunner().invoke(application, sample).exit_code == 0
     assert power_of(finished) == whole
+
+
+@pytest.mark.parametrize(
+    ("profile", "judged", "is_sample", "is_kept"),
+    [
+        ("quick", 3, True, True),  # a new sample of as many
+        ("quick", 3, False, True),
+        ("quick", 4, True, True),
+        ("quick", 2, True, False),
+        ("standard", 2, True, True),  # of another profile: the old one says nothing about it
+        ("quick", 2, False, True),  # all mutants: there are fewer of them now
+    ],
+)
+def test_a_new_score_replaces_the_stored_one_unless_it_is_a_smaller_sample(
+    tmp_path, profile, judged, is_sample, is_kept
+):
+    def score(n, outcome):
+        tried = tuple(
+            Judged(mutant=str(i), kind="factor", words="", outcome=outcome) for i in range(n)
+        )
+        return Score(claim=CLAIM, procedure="Search", original="SUPPORTED", judged=tried)
+
+    session.create(tmp_path, RunConfig()).close()
+    _keep(tmp_path, "quick", CLAIM, score(3, "survived"), is_sample=True)
+    _keep(tmp_path, profile, CLAIM, score(judged, "refuted"), is_sample=is_sample)
+    stored = power_of(tmp_path)
+    assert (stored["n_caught"], len(stored["judged"])) == ((judged, judged) if is_kept else (0, 3))
+    assert stored["profile"] == (profile if is_kept else "quick")
 
 
 def test_a_sample_of_nothing_is_refused(finished):

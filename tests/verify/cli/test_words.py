@@ -305,6 +305,25 @@ def test_a_mistake_in_ones_own_file_names_the_file_and_the_line(tmp_path):
     assert explain(deep.value)[1].startswith(f"{own}:5: TypeError")
 
 
+def test_a_fault_of_the_house_below_ones_own_line_is_ours(tmp_path):
+    """The user's line stands in the traceback too, above the frame that made the mistake."""
+    own = tmp_path / "calls.py"
+    text = (
+        b"from verify.cli.running import _announce\n\n\n"
+        b"def there():\n    raise KeyError('mine')\n\n\n"
+        b"def call(make, *rest):\n    return make(*rest)\n"
+    )
+    found = vars(load(Origin(user_module_name(text), str(own), text)))
+    with pytest.raises(AttributeError) as ours:
+        found["call"](_announce, None, console())
+    assert explain(ours.value)[0] == exits.INTERNAL
+    with pytest.raises(KeyError) as theirs:
+        found["call"](found["there"])
+    code, message = explain(theirs.value)
+    assert code == exits.USAGE
+    assert message.startswith(f"{own}:5: KeyError")
+
+
 def test_a_mistake_of_ours_stays_ours():
     with pytest.raises(AttributeError) as raised:
         _announce(None, console())

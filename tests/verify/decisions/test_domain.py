@@ -145,6 +145,19 @@ def test_fixed_parameters_are_checked_by_name_and_range() -> None:
     assert "form in {a, b, c}" in BOX.describe()
 
 
+@pytest.mark.parametrize("value", [1.999, 3.5, 8.0000001, 9.5, -3, 10, True + 0.5, "3", None])
+def test_only_a_whole_number_of_the_range_fixes_an_integer(value):
+    """Neither is it rounded, nor is it cut: the run would try another value than it was given."""
+    for log in (False, True):
+        box = Box({"n": IntRange(2, 9, log=log)})
+        with pytest.raises(InvalidParameter, match="must be an integer from 2 to 9"):
+            box.fix({"n": value})
+        for whole in (2, 9, 4.0):
+            held = box.fix({"n": whole})
+            assert held.ranges["n"] == Choice((int(whole),))
+            assert held.contains({"n": whole})
+
+
 def test_a_choice_moves_as_often_as_the_step_is_long():
     """By chance it may draw its own value again: one time in five."""
     box = Box({"c": Choice(tuple("abcde"))})
