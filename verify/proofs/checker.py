@@ -236,7 +236,9 @@ def _monotone(goal: Goal, algebra: Algebra, x: str, start: Term) -> tuple[Goal, 
     require(relation != "=" and names(start) <= {*others}, "the claim cannot grow from there")
     algebra.defined(start)
     require(algebra.sign_of(minus(x, start)), f"{x} may be below its start")
-    free = replace(goal, given=tuple(each for each in goal.given if x not in names(each[1])))
+    # On the way to its value x is no product, no sum and nothing that a family's relations know.
+    given = tuple(each for each in goal.given if x not in names(each[1]))
+    free = replace(goal, given=given, sums=None)
     segment = free.knowing(">=", minus(x, start))
     algebra_of(segment).defined(term)
     return free.put(x, start, others), replace(segment, claim=(">=", slope(term, x)))

@@ -89,7 +89,7 @@ def test_a_statement_with_a_better_left_hand_side_is_refused(name):
 
 # -- Terms -----------------------------------------------------------------------------------------
 
-u, v, w, x, y = sp.symbols("u v w x y")
+n, u, v, w, x, y = sp.symbols("n u v w x y")
 
 
 def test_the_value_of_a_term_is_that_of_the_arrays():
@@ -224,6 +224,22 @@ def _far_and_near():
     return each(term, gram(x, then=inner))
 
 
+def grown(x, of, steps, *inner):
+    """A proof that less_cubed grows with x from zero on, by its slope and further relations."""
+    less = ["+", "s__F_1_w", ["*", "-1", *of]]
+    steep = {"step": "sum", "parts": ["*", "3", *steps, less, ["*", "-1", less]]}
+    for member in inner[::-1]:
+        steep = each(member, SUM, steep)
+    return {"step": "monotone", "x": x, "start": "0", "then": [SUM, steep]}
+
+
+def less_cubed(x, given):
+    """A statement: (sum of w - x)^3 >= (sum of w)^3, which fails at x > 0."""
+    weights = ["sum", "F", "w"]
+    of = raw([">=", ["^", ["+", weights, ["*", "-1", x]], "3"], ["^", weights, "3"]])
+    return {**of, "sums": {"F": {"variables": ["w"], "vectors": [], "given": [given]}}}
+
+
 _ONE, _ROOT = ["sum", "F", "1"], ["sum", "F", ["^", "w", "1/2"]]
 _SQUARES = ["sum", "F", ["dot", "x", "x"]]
 _SQUARED = ["sum", "F", ["^", ["dot", "x", "x"], "2"]]
@@ -247,6 +263,13 @@ REFUSED = {
         each(1 - square(x), SUM)),
     "a variable named as a sum": (
         raw([">=", "s__F", "0"], variables=["s__F"]), each(sp.Integer(1), SUM)),
+    "a number of members on its way to its value": (
+        less_cubed(_ONE, ["=", "w", "1"]),
+        each(sp.Integer(1), SUM, grown("s__F", ["s__F"], [], w - 1, 1 - w))),
+    "a number that members know, on its way to its value": (
+        {**less_cubed(["*", "n", _ONE], ["=", "w", "n"]), "variables": ["n"],
+         "given": [[">=", "n", "0"]]},
+        each(sp.Integer(1), SUM, grown("n", ["n", "s__F"], ["s__F"], w - n, n - w))),
     "a member's unknown relation": (
         {**raw([">=", ["sum", "F", "w"], "0"]),
          "sums": {"F": {"variables": ["w"], "vectors": [], "given": [["!=", "w", "0"]]}}},
