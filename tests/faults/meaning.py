@@ -1341,8 +1341,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         PROOFS + "checker.py",
-        "free = replace(goal, given=tuple(each for each in goal.given if x not in names(each[1])))",
-        "free = goal",
+        "free = replace(goal, given=given, sums=None)",
+        "free = replace(goal, sums=None)",
         "what is given at x is used between the start and x",
         "verify/proofs/test_checker",
     ),
