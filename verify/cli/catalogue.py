@@ -143,6 +143,8 @@ def _lines(view: dict[str, Any], *, all_cells: bool) -> Iterable[tuple[str, str]
         box = f"from {constant['low']:g} to {constant['high']:g}"
         yield "constant", f"{constant['name']} {box}: {constant['meaning']}"
     yield "reading", view["reading"] or "as printed"
+    if "best" in view:
+        yield "best constant", view["best"]
     for parameter in view["parameters"]:
         yield "parameter", f"{parameter['name']}: {parameter['domain']}"
     if view["cells"]:

@@ -7,11 +7,13 @@ from typing import Any
 
 from bounds.readable import readable, readable_text
 from verify.claim import Claim
+from verify.claims.best_constants import BEST
 from verify.decisions.domain import Box, spell_range
 from verify.papers import catalogue
 from verify.plan import OwnValues, Planned
 from verify.procedures.base import PROFILES
 from verify.procedures.interface import Procedure
+from verify.proofs.best import sentence
 
 #: Fields of procedures that hold cells, with the words for them.
 _ROLES = {
@@ -94,6 +96,7 @@ def describe(claim: Claim, procedure: Procedure) -> dict[str, Any]:
         "cells": cells,
         "dropped": [],
         "weaker": [],
+        **({"best": sentence(BEST[claim.id], claim)} if claim.id in BEST else {}),
     }
 
 
