@@ -158,13 +158,20 @@ def proofs(best: Best, claim: Claim) -> list[dict[str, Any]]:
     return found
 
 
-def verify(best: Best, claim: Claim, certificates: Sequence[Mapping[str, Any]]) -> None:
-    """Raise `Rejected` unless the certificates prove all its statements, in their order."""
+def verify(best: Best, claim: Claim, certificates: Sequence[Mapping[str, Any]]) -> int:
+    """Check that the certificates prove all its statements, in their order, and count them.
+
+    Raises
+    ------
+    Rejected
+        When one does not, or their number is another.
+    """
     statements = [statement for statement, _ in best.documents(claim)]
     if len(statements) != len(certificates):
         raise Rejected(f"{best.claim}: another number of certificates")
     for statement, certificate in zip(statements, certificates, strict=True):
         check(statement, certificate)
+    return len(statements)
 
 
 def sentence(best: Best, claim: Claim) -> str:

@@ -47,7 +47,7 @@ def test_the_page_has_the_table():
 
 @each_best
 def test_the_stored_certificates_prove_both_directions(best):
-    verify(best, claim_of(best), STORED[best.claim])
+    assert verify(best, claim_of(best), STORED[best.claim]) >= 3
 
 
 @each_best
@@ -67,9 +67,8 @@ def test_a_constant_before_the_best_one_is_not_proved_to_fail(best):
 
 @each_best
 def test_the_claims_constant_is_none_beyond_the_best(best):
-    if best.stated.is_number:
-        gap = float(best.stated - best.best)
-        assert gap >= 0 if best.fails == "<" else gap <= 0
+    side = 1 if best.fails == "<" else -1
+    assert not best.stated.is_number or side * float(best.stated - best.best) >= 0
 
 
 @each_best
