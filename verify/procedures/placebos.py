@@ -30,7 +30,7 @@ procedure (a rate, constants, a threshold) is decided as a whole.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -336,11 +336,3 @@ def _table(
         rows=rows,
         note="decided by the same procedure; a void cell supports nothing",
     )
-
-
-def describe_entry(entry: Entry | None) -> Iterator[str]:
-    """A registry's entry in words."""
-    if isinstance(entry, str):
-        yield f"No placebo: {entry}."
-    elif entry:
-        yield "Placebos: " + ", ".join(placebo.name for placebo in entry) + "."

@@ -27,7 +27,6 @@ from verify.procedures.placebos import (
     Trivial,
     decide,
     demands,
-    describe_entry,
     lives,
     with_columns,
 )
@@ -391,9 +390,3 @@ def test_columns_are_replaced_and_trials_with_finite_values_have_not_failed(tmp_
     assert set(found["error"]) == {0.25}
     with pytest.raises(KeyError, match="unknown column 'wrong'"):
         with_columns(lost, {}, {"wrong": 1.0})
-
-
-def test_a_registry_says_what_is_done_in_place_of_the_algorithm():
-    assert list(describe_entry((START,))) == ["Placebos: a run that stays at its start."]
-    assert list(describe_entry("a law")) == ["No placebo: a law."]
-    assert list(describe_entry(None)) == []
