@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
 import reports.assemble
 from reports.__main__ import main
@@ -21,6 +20,7 @@ from reports.errors import ReportError
 from reports.tables import PrintedTable
 from tests.reports.fakes import FakeRun, run
 from trials.run.directory import STORE_NAME
+from trials.run.store import RunStore
 
 missing = latex_missing()
 needs_latex = pytest.mark.skipif(bool(missing), reason=f"LaTeX is incomplete here: {missing}")
@@ -216,9 +216,8 @@ def test_an_unknown_engine_or_format_is_named(tmp_path: Path) -> None:
 @pytest.fixture
 def stored(tmp_path: Path) -> Path:
     """A run directory with a real store."""
-    store_module = pytest.importorskip("trials.run.store")
     folder = tmp_path / "runs" / "r1"
-    with store_module.RunStore.create(folder / STORE_NAME, root_seed=7, config={}) as store:
+    with RunStore.create(folder / STORE_NAME, root_seed=7, config={}) as store:
         fake = run()
         for kind in ("claim", "run", "finding", "symbol", "paper"):
             for key, document in fake.documents(kind).items():
@@ -226,16 +225,18 @@ def stored(tmp_path: Path) -> Path:
     return folder
 
 
-def invoke(*arguments: str) -> Result:
-    return CliRunner().invoke(main, ["build", *arguments])
+def invoke(run: str, **options: Any) -> int:
+    """The exit status of the program, whose argument is JSON."""
+    return main(json.dumps({"run": run, "out_dir": None, "debug": False, **options}))
 
 
-def test_the_command_builds_the_latest_run(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_builds_the_latest_run(
+    stored: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(stored.parent.parent)
-    result = invoke("latest", "--engine", "embedded")
-    assert result.exit_code == 0, result.output
+    assert invoke("latest", engine="embedded") == 0
     pdf = Path("runs/r1/report/report.pdf")
-    assert result.stdout.splitlines()[-1] == str(pdf)
+    assert capsys.readouterr().out.splitlines()[-1] == str(pdf)
     assert pdf.read_bytes().startswith(b"%PDF-")
 
 
@@ -249,47 +250,49 @@ def test_a_stored_run_is_not_changed_by_its_report(stored: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("run", "options", "message"),
     [
-        (["nowhere"], "'nowhere': no run here"),
-        (["latest"], "there is no run under runs/"),
-        (["."], "no run here"),
-        ([".", "--format", "docx"], "error"),
+        ("nowhere", {}, "'nowhere': no run here"),
+        ("latest", {}, "there is no run under runs/"),
+        (".", {}, "no run here"),
+        ("a\0b", {}, "no run here"),
+        ("r", {"formats": ["docx"]}, "format docx must be among pdf, tex, html"),
     ],
 )
 def test_errors_are_one_line_and_status_three(
-    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: str,
+    options: dict[str, Any],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    result = invoke(*arguments)
-    assert result.exit_code == 3
-    assert message in result.stderr
-    assert len(result.stderr.strip().splitlines()) == 1
+    RunStore.create(tmp_path / "r" / STORE_NAME, root_seed=7, config={}).close()
+    assert invoke(run, **options) == 3
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert message in err
+    assert len(err.splitlines()) == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["mke"], "No such command"),
-        (["build"], "Missing argument"),
-        (["build", "x", "--engine", "word"], "Invalid value for '--engine'"),
-        (["build", "x", "--frmt", "pdf"], "No such option"),
-    ],
-)
-def test_usage_errors_are_one_line_and_status_three(arguments: list[str], message: str) -> None:
-    result = CliRunner().invoke(main, arguments)
-    assert result.exit_code == 3
-    assert result.stdout == ""
-    assert message in result.stderr
-    assert len(result.stderr.splitlines()) == 1
+@pytest.mark.parametrize("debug", [False, True])
+def test_a_fault_of_the_program_has_a_code_of_its_own_and_its_place_on_demand(
+    stored: Path, debug: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_given: Any, **_options: Any) -> None:
+        raise ZeroDivisionError("on\npurpose")
+
+    monkeypatch.setattr("reports.assemble.build", fail)
+    assert invoke(str(stored), debug=debug) == 70
+    *before, line = capsys.readouterr().err.splitlines()
+    assert "internal: ZeroDivisionError: on" in line
+    assert any("Traceback" in each for each in before) == debug
 
 
-def test_a_folder_that_cannot_be_written_is_named(stored: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_named(
+    stored: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (stored / "file").touch()
-    result = invoke(str(stored), "--format", "tex", "--output", str(stored / "file" / "x"))
-    assert result.exit_code == 3
-    assert "cannot write the report" in result.stderr.splitlines()[-1]
-
-
-def test_help_shows_examples() -> None:
-    assert "python -m reports build latest" in invoke("--help").output
+    assert invoke(str(stored), formats=["tex"], out_dir=str(stored / "file" / "x")) == 3
+    assert "cannot write the report" in capsys.readouterr().err.splitlines()[-1]

@@ -6,6 +6,7 @@ program is started as a process of its own, `python -m reports`.
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import verify
+from trials.checks import InvalidParameter
 from verify.cli.exits import INTERRUPTED
 
 
@@ -28,25 +30,26 @@ def build_report(
     fragments_of: Sequence[str],
     claims_files: Sequence[str],
 ) -> int:
-    """Run ``python -m reports build`` with the same interpreter and return its exit status."""
+    """Run ``python -m reports`` with the same interpreter and return its exit status."""
     del claims_files  # a stored run holds all that its report needs
-    arguments = ["build", "--format", formats, "--engine", engine]
-    if output is not None:
-        arguments += ["--output", output]
-    for option, text in (("--title", heading), ("--author", author)):
-        if text is not None:
-            arguments += [option, text]
-    if catalogue:
-        arguments.append("--catalogue")
-    for pattern in fragments_of:
-        arguments += ["--fragments", pattern]
+    if output is not None and (not output or not output.isprintable()):
+        raise InvalidParameter(f"--output {output!r} must name a directory")
+    wanted = {
+        "run": run,
+        "formats": list(dict.fromkeys(f.strip() for f in formats.split(",") if f.strip())),
+        "engine": engine,
+        "out_dir": output,
+        "heading": heading or "",
+        "author": author or "",
+        "catalogue": catalogue,
+        "fragments_of": list(fragments_of),
+        "debug": "--debug" in sys.argv,
+    }
     home = Path(str(verify.__file__)).parents[1]
     path = os.pathsep.join([str(home), *filter(None, [os.environ.get("PYTHONPATH")])])
     # -P: a folder called "reports" where the user stands must not be taken for the program
-    command = [sys.executable, "-P", "-m", "reports", *arguments, "--", run]
+    command = [sys.executable, "-P", "-m", "reports", json.dumps(wanted)]
     try:
         return subprocess.call(command, env={**os.environ, "PYTHONPATH": path})
     except KeyboardInterrupt:
         return INTERRUPTED
-    except ValueError as error:
-        raise OSError(f"run={run!r}: {error}") from None

@@ -57,7 +57,7 @@ def test_the_commands_work_in_this_order(tmp_path, monkeypatch):
         if arguments[0] == "run":
             status = CliRunner().invoke(application, ["status", "latest", "--json"]).stdout
             trial = json.loads(status)["experiments"][0]["trial"]
-    assert started[0][-1] == "latest"
+    assert json.loads(started[0][-1])["run"] == "latest"
     assert workers == [["tcp://HOST:8786"]]
     assert len(list((tmp_path / "certificates").iterdir())) == 1
     assert find_run("baseline").is_dir()
