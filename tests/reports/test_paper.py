@@ -219,6 +219,73 @@ def test_a_void_cell_measures_no_factor() -> None:
     assert one.worst is None
 
 
+def weighed(mark: str, *ratios: float, grade: str = "", verdict: str = "SUPPORTED") -> Any:
+    """A claim of this mark whose live cells have these ratios of observed value to bound."""
+    document = named("p.a", "Lemma 1")
+    cells = [cell(i, ratio=ratio) for i, ratio in enumerate(ratios)]
+    document["evidence"] |= {"verdict": verdict, "mark": mark, "grade": grade, "cells": cells}
+    (one,) = made({"p.a": document}, {}).claims
+    return one
+
+
+@pytest.mark.parametrize(
+    ("ratios", "word"),
+    [
+        ((0.9, 0.5, 0.34), "sharp"),  # its median is a factor of 2
+        ((0.99, 0.01, 0.02), "loose"),  # one sharp cell is not enough
+        ((0.9, 0.2, 0.001), "tried"),  # neither is one loose cell
+        ((1.0 / 3.0,), "sharp"),  # both ends belong to their side
+        ((1.0 / 30.0,), "loose"),
+        ((1.0 / 3.01,), "tried"),
+        ((1.0 / 29.9,), "tried"),
+        ((), "tried"),
+    ],
+)
+def test_the_median_cell_says_how_sharp_a_statement_is(
+    ratios: tuple[float, ...], word: str
+) -> None:
+    assert strength(weighed("SUPPORTED", *ratios)) == word
+
+
+@pytest.mark.parametrize(
+    ("mark", "grade", "verdict", "word"),
+    [
+        ("PROVED", "", "SUPPORTED", "proved"),
+        ("PROVED ON PART", "", "SUPPORTED", "proved"),
+        ("PROVED FOR d <= 3", "", "SUPPORTED", "proved"),
+        ("PROVED UP TO A LEMMA", "", "SUPPORTED", "argued"),
+        ("REFUTED", "proved by interval arithmetic", "REFUTED", "proved"),
+        ("REFUTED", "statistical", "REFUTED", "tried"),
+        ("INCONCLUSIVE", "", "INCONCLUSIVE", "tried"),
+        ("VACUOUS", "", "VACUOUS", "void"),
+    ],
+)
+def test_a_proof_up_to_a_lemma_is_argued_and_any_other_is_proved(
+    mark: str, grade: str, verdict: str, word: str
+) -> None:
+    assert strength(weighed(mark, 0.9, grade=grade, verdict=verdict)) == word
+
+
+@pytest.mark.parametrize(
+    ("bounds", "expected"),
+    [
+        ((5e6, 2e4, 9e9), (1001, 2e4)),
+        ((None, 2e4, None), (1001, 2e4)),  # a size that is never reached is not the smallest
+        ((None, 7e5, 2e4), (1002, 2e4)),
+        ((None, None, None), (None, None)),
+    ],
+)
+def test_the_smallest_size_is_that_of_the_settings_that_reach_one(
+    bounds: tuple[float | None, ...], expected: tuple[float | None, float | None]
+) -> None:
+    document = vacuous("p.a")
+    document["evidence"]["cells"] = [
+        cell(i, observed=1000 + i, bound=bound, ratio=None) for i, bound in enumerate(bounds)
+    ]
+    (one,) = results(made({"p.a": document}, {}).claims)
+    assert one.onset == expected
+
+
 def test_every_claim_has_a_tile_and_a_claim_that_was_not_run_an_empty_one(run: Run) -> None:
     drawn = drawing(run)
     assert [tile.key for tile in drawn.tiles if tile.name] == [

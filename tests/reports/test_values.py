@@ -224,6 +224,8 @@ def test_a_parameter_is_a_symbol_or_words(name: str, printed: str) -> None:
         (list(range(9)), r"($0$, $1$, $2$, $3$, $4$, $5$, $6$, $7$, \ldots{})"),
         (0.5 - 1e-7, "$0.5-10^{-7}$"),
         (0.5 + 3e-6, r"$0.5+3 \times 10^{-6}$"),
+        (0.5 + 1e-10, "$0.5+10^{-10}$"),
+        (20 - 3e-11, r"$20-3 \times 10^{-11}$"),  # 1.5e-12 of it: rounding is 2e-16
         (20 * (1 + 1e-4), r"$20+0.002$"),
         (20 * (1 + 1.1e-4), "$20$"),  # too far for this form
         (0.1 + 0.2, "$0.3$"),  # rounding of the computer is no distance

@@ -57,6 +57,14 @@ def test_a_parameter_that_no_claim_has_is_an_error():
         planned("ifca.thm1[cluster=12]")
 
 
+@pytest.mark.parametrize("text", ["ifca.thm1[cluster=12]", "ifca.thm1[n=0]", "ifca.cor1[alpha=.5]"])
+def test_a_claim_that_is_named_is_never_passed_over(text):
+    """Nor beside claims that can be tried: whoever names it wants to see it tried."""
+    for texts in ((text,), ("ifca.eq3", text), (text, "ifca.eq3"), ("ifca.eq*[cluster=12]", text)):
+        with pytest.raises((InvalidParameter, OutsideTheorem)):
+            planned(*texts)
+
+
 def test_cells_that_leave_the_theorem_are_told_with_their_reasons():
     (found,) = planned("ifca.thm1[m=400]").claims
     assert found.own_values is not None
