@@ -43,8 +43,8 @@ def test_the_ratio_is_that_of_the_two_eigenvalues(pair, sigma_sq):
 
 
 def eigenvalues_from_products(u_a_sq, u_ab, u_b_sq, sigma_sq):
-    """l_-/l_+ of the same definition, from the products in 200 digits."""
-    with mpmath.workdps(200):
+    """l_-/l_+ of the same definition, from the products in 1,000 digits."""
+    with mpmath.workdps(1000):
         aa, ab, bb = (mpmath.mpf(x) + mpmath.mpf(sigma_sq) for x in (u_a_sq, u_ab, u_b_sq))
         root = mpmath.sqrt((aa - bb) ** 2 + 4 * (aa * bb - ab**2))
         return float((root - (aa - bb)) / (root + (aa - bb)))
@@ -56,7 +56,7 @@ ON_A_LINE = [
 ]
 
 
-@pytest.mark.parametrize("unit", [2.0**-200, 1.0, 2.0**200])
+@pytest.mark.parametrize("unit", [2.0**-600, 1.0, 2.0**600])
 @pytest.mark.parametrize("products", ON_A_LINE)
 def test_a_nearly_certain_preference_keeps_its_digits_in_every_unit(products, unit):
     """There the smaller eigenvalue is 1e-5 to 1e-15 of the larger one."""
@@ -66,9 +66,9 @@ def test_a_nearly_certain_preference_keeps_its_digits_in_every_unit(products, un
     assert exact.pairwise_ratio(bb, ab, aa, noise) == pytest.approx(1.0 / expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("unit", [2.0**-200, 1.0, 2.0**200])
+@pytest.mark.parametrize("unit", [2.0**-600, 1.0, 2.0**600])
 def test_pairs_of_far_apart_sizes_do_not_disturb_each_other(unit):
-    """A pair of models of size one beside pairs up to 1e60 times as large or small."""
+    """A pair of models of size one beside pairs 1e180 times as large or small."""
     for aa, ab, bb, noise in ON_A_LINE:
         large = [np.array([v, v * unit]) for v in (aa, ab, bb)]
         found = exact.pairwise_ratios(*large, noise)

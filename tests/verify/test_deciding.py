@@ -128,8 +128,15 @@ class Finished:
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_claim_whose_statement_lacks_a_value_fails_alone(tmp_path, n_jobs):
+def test_a_claim_whose_statement_lacks_a_value_fails_alone(tmp_path, monkeypatch, n_jobs):
     """The other claims of the run are decided, and the failed one is tried again by `resume`."""
+    asked = []
+
+    def noted(store, claims, *rest):
+        asked.append([str(planned.selection) for planned in claims])
+        return try_claims(store, claims, *rest)
+
+    monkeypatch.setattr(session, "try_claims", noted)
     example = (Path(__file__).parents[2] / "docs" / "example_paper.py").read_text()
     broken = example.replace("claims=(tail,)", "claims=(unfilled, tail)")
     broken = broken.replace(
@@ -157,4 +164,5 @@ def test_a_claim_whose_statement_lacks_a_value_fails_alone(tmp_path, n_jobs):
         assert "(failed: KeyError" in verdicts.fields(failed)[-1]
         again, kept = session.execute(store, config, executor, papers=papers)
         assert again.document["evidence"]["error"]
+        assert asked == [["hoeffding.unfilled", "hoeffding.tail"], ["hoeffding.unfilled"]]
         assert kept.document["seconds"] == fine.document["seconds"]

@@ -19,6 +19,7 @@ from verify import papers, session
 from verify.claim import SEVERITIES, Finding
 from verify.evidence import Verdict
 from verify.papers import Paper, catalogue
+from verify.procedures.placebos import Placebo
 from verify.session import RunConfig
 
 CLAIM = ("ifca.eq3",)
@@ -51,6 +52,15 @@ def test_a_printed_form_beside_a_corrected_one_is_expected_to_fall_with_a_findin
 
 
 # -- what a paper refuses --------------------------------------------------------------------------
+
+
+def test_a_reason_for_having_no_placebo_is_no_placebo():
+    """Nor is the lack of an entry: only a tuple of them voids cells."""
+    start = Placebo(name="a run that stays at its start", columns={"error": "start"})
+    registry = {"ifca.eq3": "a search", "ifca.eq4": "", "ifca.thm1": (start,), "ifca.eq5": ()}
+    known = papers.Catalogue([replace(IFCA, placebos=registry)])
+    found = {name: known.placebos_of(name) for name in (*registry, "ifca.eq8")}
+    assert found == {**dict.fromkeys(found, ()), "ifca.thm1": (start,)}
 
 
 def test_an_id_registered_twice_is_refused():
