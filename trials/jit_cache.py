@@ -13,6 +13,9 @@ nobody else may write them, unless they are sticky.  Both are looked at before e
 such folder is available, a private temporary one is used until the program ends, and one line says
 so.
 
+A kernel rounds in the same way whether a process compiles it or loads it, and whatever the process
+loaded before (`_link_privately`).
+
 Numba has a list of *locators* that give the folder of a function.  This module puts its own first
 in that list as soon as Numba is imported.  Its locator applies to modules of this program only.
 Other modules and the environment stay as they are.
@@ -373,12 +376,48 @@ def _look_before_loading(caching: ModuleType) -> None:
     kept.load, kept.save, kept._looks_first = checked_load, checked_save, True
 
 
+def _link_privately(codegen: ModuleType) -> None:
+    """Have a kernel call its own copies of the functions that are compiled into it.
+
+    Numba links those copies as weak symbols.  The loader then drops a copy if the process already
+    holds the function, as it does after it compiled the function or called it alone.  The two are
+    optimised in different modules, so sums with ``fastmath`` may round differently.  Internal
+    symbols are never exchanged.  They are weak again where a kernel is linked into another one,
+    which then holds each function once.  A Numba without these two methods stays as it is.
+    """
+    library: Any = getattr(codegen, "CPUCodeLibrary", None)
+    optimise = getattr(library, "_optimize_final_module", None)
+    share = getattr(library, "_get_module_for_linking", None)
+    if optimise is None or share is None or hasattr(library, "_own_copies"):
+        return
+
+    def optimise_and_own(self: Any) -> None:
+        optimise(self)
+        self._own_copies = []
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.linkage.name == "linkonce_odr":
+                function.linkage = "internal"
+                self._own_copies.append(function.name)
+
+    def share_weakly(self: Any) -> Any:
+        module = share(self)
+        if module is not self._final_module:
+            for name in self._own_copies:
+                module.get_function(name).linkage = "linkonce_odr"
+        return module
+
+    library._own_copies = ()
+    library._optimize_final_module = optimise_and_own
+    library._get_module_for_linking = share_weakly
+
+
 def _install(caching: ModuleType) -> None:
     """Put the locator first in Numba's list.
 
     If Numba has no such list, the whole cache folder is keyed by the sources.
     """
     _look_before_loading(caching)
+    _link_privately(sys.modules["numba.core.codegen"])  # caching imports it
     owner = getattr(caching, "CacheImpl", None) or getattr(caching, "_CacheImpl", None)
     located: Any = getattr(owner, "_locator_classes", None)
     base: Any = getattr(caching, "_CacheLocator", None)

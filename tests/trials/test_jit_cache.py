@@ -10,8 +10,11 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 from pathlib import Path
 
+import llvmlite.binding
+import numba.core.codegen
 import pytest
 
 from trials import jit_cache
@@ -47,14 +50,26 @@ print(kernel(0.0), sum(kernel.stats.cache_hits.values()), kernel._cache.cache_pa
 @pytest.fixture
 def tree(tmp_path):
     """A copy of the package's foundation with a kernel in one file and its helper in another."""
-    package = tmp_path / "tree" / "trials"
+    return _lay_tree(tmp_path)
+
+
+@pytest.fixture
+def open_tree():
+    """The same where other users may read: pytest closes its own folder at each of its starts."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        yield _lay_tree(Path(folder))
+
+
+def _lay_tree(folder):
+    package = folder / "tree" / "trials"
     package.mkdir(parents=True)
     for name in ("__init__.py", "jit_cache.py", "sources.py"):
         shutil.copy(ROOT / "trials" / name, package / name)
     (package / "alpha.py").write_text(KERNEL)
     (package / "beta.py").write_text(HELPER.format(value=1.0))
     (package / "gamma.py").write_text("x = 1\n")
-    return tmp_path
+    return folder
 
 
 #: It has imported Numba and compiled once, but nothing of the package, and forks for every program.
@@ -136,7 +151,7 @@ def _run(folder, program=PROGRAM, *, new=False, **environment):
         process.stdin.flush()
         code = int(process.stdout.readline())
         found = subprocess.CompletedProcess(command, code, *(f.read_text() for f in files))
-    found.check_returncode()
+    assert not found.returncode, found.stderr
     return found
 
 
@@ -278,16 +293,13 @@ os.setresuid(54321, 54321, 54321)
 
 
 @only_root
-def test_a_user_without_home_and_a_folder_without_leave_are_one_line(tree):
-    for folder in (tree, *tree.parents):  # with several test processes there is one level more
-        if folder.stat().st_uid == os.getuid() and stat.S_IMODE(folder.stat().st_mode) == 0o700:
-            folder.chmod(0o755)
-    _one_notice(_run(tree, BECOME + PROGRAM, HOME=None), "this user has no home folder")
-    folder = tree / "home" / ".cache" / jit_cache.FOLDER
+def test_a_user_without_home_and_a_folder_without_leave_are_one_line(open_tree):
+    _one_notice(_run(open_tree, BECOME + PROGRAM, HOME=None), "this user has no home folder")
+    folder = open_tree / "home" / ".cache" / jit_cache.FOLDER
     folder.mkdir(parents=True)
     os.chown(folder, 54321, 54321)
     folder.chmod(0o500)
-    _one_notice(_run(tree, BECOME + PROGRAM), "Permission denied")
+    _one_notice(_run(open_tree, BECOME + PROGRAM), "Permission denied")
 
 
 def test_a_foreign_linked_or_open_folder_is_refused(tmp_path):
@@ -434,3 +446,44 @@ caching.CacheImpl._locator_classes = tuple(caching.CacheImpl._locator_classes)
     assert first.parent.name.startswith("all-")
     (tree / "tree" / "trials" / "gamma.py").write_text("x = 2\n")
     assert _result(_run(tree, program))[2].parent != first.parent
+
+
+def test_a_kernel_keeps_its_own_copy_of_a_function_that_the_process_may_hold_too():
+    """A weak copy would be dropped for the one that is there, which may round otherwise."""
+
+    def parse():
+        return llvmlite.binding.parse_assembly(
+            """
+            define i64 @kernel(i64 %x) { %y = call i64 @copied(i64 %x) ret i64 %y }
+            define linkonce_odr i64 @copied(i64 %x) { %y = call i64 @outside(i64 %x) ret i64 %y }
+            declare i64 @outside(i64)
+            """
+        )
+
+    def linkages(module):
+        return {function.name: function.linkage.name for function in module.functions}
+
+    class Library:
+        def __init__(self):
+            self._final_module = parse()
+            self.optimised = {}
+
+        def _optimize_final_module(self):
+            self.optimised = linkages(self._final_module)
+
+        def _get_module_for_linking(self):
+            return self._final_module.clone()
+
+    codegen = types.SimpleNamespace(CPUCodeLibrary=Library)
+    jit_cache._link_privately(codegen)
+    jit_cache._link_privately(codegen)  # changes nothing
+    library = Library()
+    weak = {"kernel": "external", "copied": "linkonce_odr", "outside": "external"}
+    assert linkages(library._get_module_for_linking()) == weak
+    library._optimize_final_module()
+    assert library.optimised == weak  # the code is as it was
+    assert linkages(library._final_module) == weak | {"copied": "internal"}
+    assert linkages(library._get_module_for_linking()) == weak  # once in the kernel that calls it
+    # Numba's own class has the methods, and one without them stays as it is.
+    assert hasattr(numba.core.codegen.CPUCodeLibrary, "_own_copies")
+    jit_cache._link_privately(types.SimpleNamespace(CPUCodeLibrary=object))
