@@ -95,8 +95,9 @@ _HEAD = """\
 
 Each paper has a list of the assertions that it makes. This page shows every line of the lists. A
 line shows the claims that try it and the verdict that each claim is expected to get, or the reason
-why no claim tries it. "Second" marks lines of second rank. `python -m verify.coverage` writes this
-page.
+why no claim tries it. A run may say more than SUPPORTED: PROVED where a certificate proves the
+statement, and SUPPORTED TO r where the trials resolve failures down to the probability r only.
+"Second" marks lines of second rank. `python -m verify.coverage` writes this page.
 """
 
 

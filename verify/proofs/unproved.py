@@ -61,6 +61,7 @@ REASONS: Mapping[str, tuple[str, str]] = {
     "sxy.floor-sqrt-kappa": ("matrix", "an order of positive semidefinite matrices"),
     "sxy.floor-sqrt-kappa-attained": ("matrix", "the trace of an inverse of a matrix"),
     "sxy.eq16": ("sum", "each wrong label is marked once or more"),
+    "sxy.stable-step-needed": ("run", "the error after a round of the algorithm is measured"),
     "sxy.lemma9-count": ("run", "sign patterns of a family of polynomials are counted"),
     "sxy.lemma9-vc": ("formula", "the largest integer that meets one inequality"),
     "sxy.lemma9-below": ("run", "subsets that a construction picks are counted"),

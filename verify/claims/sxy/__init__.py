@@ -15,6 +15,7 @@ from verify.claims.sxy import (
     label_errors,
     local_steps,
     moments,
+    needed_conditions,
     refinement,
     round_matrices,
     shattering,
@@ -88,27 +89,6 @@ SLIPS = (
         severity="slip",
     ),
     Finding(
-        id="sxy-stable-step",
-        where="Theorem 2",
-        printed="$\\eta\\lesssim1/s$ as the only condition on the step size.",
-        found="$\\gamma<1$ stands in the text above the theorem, and Lemma 7 needs it. "
-        "$\\eta\\lesssim1/s$ does not imply it, since a client with one row has "
-        "$\\gamma\\approx\\eta "
-        "d$. With $d=8$, $s=2$ and $\\eta=1/2$ a round multiplies its error by $(1-\\gamma)^2=9$.",
-        corrected="$\\gamma<1$ beside $\\eta\\lesssim1/s$.",
-        severity="slip",
-    ),
-    Finding(
-        id="sxy-lemma2-closeness",
-        where="Lemma 2",
-        printed="For every $\\theta_{t-1}$, without a condition on $d(\\theta_{t-1},\\theta^*)$.",
-        found="$\\nu$ counts the wrong labels of models near their optima (Lemma 10). With two "
-        "models at one point half of the labels are wrong, whatever $M$ and $n_i$ are, and "
-        "$\\nu\\log(e/\\nu)$ tends to zero as both grow. The sketch says that the error is small.",
-        corrected="For $d(\\theta_{t-1},\\theta^*)\\le\\epsilon\\Delta$, as in Theorem 2.",
-        severity="slip",
-    ),
-    Finding(
         id="sxy-truncated-integral",
         where="proof of Lemma 13, third term",
         printed="$\\int_0^\\tau P\\{\\norm{A_i}\\ge\\tau\\}dt=\\tau\\frac\\delta n$.",
@@ -140,6 +120,7 @@ PAPER = Paper(
         subsets,
         refinement,
         clustering_error,
+        needed_conditions,
         global_convergence,
         end_to_end,
     ),
