@@ -79,6 +79,7 @@ def explicit(
     log_tail: Callable[[Params, float], float] | None = None,
     known: Callable[[Params], dict[str, float]] = lambda _p: {},
     tail: ExactTail | None = None,
+    unit: Callable[[Params], float] = lambda _p: 1.0,
 ) -> Probability:
     """A statement with all constants exhibited: P(observed > bound) <= failure probability.
 
@@ -86,13 +87,14 @@ def explicit(
     ----------
     constants : values of the statement's constants, from an argument and not from trials.
     symbols : ``cell -> `` the statement's symbols there.
-    observed : the left-hand side of every trial, (n_trials,).
+    observed : the left-hand side of every trial, (n_trials,), in units of ``unit``.
     event : the violation in words.
     covariates : symbols of the right-hand side that are read from the trials.
     log_tail : ``(cell, b) -> `` log of a limit on P(observed > b) from an exact law.
     known : values of the covariates in every trial of a cell, for the bound whose ``log_tail`` is
         computed.
     tail : the exact law's limit as an expression, which a proof in each cell compares.
+    unit : ``cell -> `` the unit of ``observed``.  ``log_tail`` gets b in the statement's own.
     """
 
     def prove(cells: Sequence[Params]) -> Mapping[str, Any] | None:
@@ -116,22 +118,23 @@ def explicit(
         return np.asarray(statement.bound(full, unchecked=True))
 
     def bad(table: Table, params: Params) -> BoolArray:
-        return np.asarray(observed(table) > bound(table, params))
+        return np.asarray(unit(params) * observed(table) > bound(table, params))
 
     def delta(params: Params) -> float:
         return statement.failure_probability({**params, **symbols(params), **constants})
 
+    def seen(o: Observed) -> FloatArray:
+        return np.asarray(unit(o.params) * observed(o.table))
+
     def slack(stored: Sequence[Observed]) -> Presentation:
         ratios = [
-            stated_quantile(
-                observed(o.table) / np.maximum(bound(o.table, o.params), 1e-300), delta(o.params)
-            )
+            stated_quantile(seen(o) / np.maximum(bound(o.table, o.params), 1e-300), delta(o.params))
             for o in stored
         ]
         cells = [
             Seen(
                 {**constants, **symbols(o.params), **covariates(o.table, o.params)},
-                observed(o.table),
+                seen(o),
                 delta(o.params),
             )
             for o in stored

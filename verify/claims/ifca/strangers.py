@@ -136,7 +136,7 @@ def eq_7(statement: Statement, profile: Profile) -> Probability:
 
 
 def _crowded_cells() -> tuple[Params, ...]:
-    """Cells with many strangers: alpha = 0.02, little signal, every profile of sizes."""
+    """Cells with many strangers: alpha = 0.02, every profile of sizes."""
     cells = []
     for m, n, d, k, rho in (
         (100, 60, 20, 2, 0.3),
@@ -155,6 +155,10 @@ def _crowded_cells() -> tuple[Params, ...]:
         for init, sizes in shapes:
             params = cell(m=m, n=n, d=d, k=k, rho=rho, alpha=0.02, init=init, **sizes)
             cells.append({**params, "c1": C_1})
+    # Millions of strangers in a cluster of 40 clients: only a bound in their number to the first
+    # power holds.
+    few = cell(m=10_000_000, n=80, d=40, k=2, rho=4.0, alpha=0.02, profile="one-small", p_min=4e-6)
+    cells.append({**few, "init": "translation", "c1": C_1})
     return tuple(cells)
 
 

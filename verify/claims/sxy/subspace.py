@@ -291,20 +291,27 @@ def lemma_5_as_printed(statement: Statement, profile: Profile) -> Search:
 LEMMA_5_CONSTANTS = {"C": 16.0, "C_f": 3.35}
 
 
+#: Ladders and cliffs, k to 16, H to 1e6 times sqrt(epsilon), N from 2, and epsilon by d and k.
+_ITERATIONS = (
+    (2, 1, "equal", 1e4, 10.0, 2, 1e-6),
+    (5, 2, "ladder", 1e4, 2.0, 2, 1e4),
+    (20, 4, "ladder", 1e12, 1.1, 3, 1e-3),
+    (20, 16, "ladder", 1e6, 1.5, 2, 1.0),
+    (1000, 4, "cliff", 1e12, 10.0, 2, 1e-9),
+    (1000, 16, "ladder", 10.0, 9.5, 10, 1e6),
+    (100_000, 8, "equal", 9.5, 9.5, 1000, 0.1),
+)
+_EPSILON = {(d, k): epsilon for d, k, *_, epsilon in _ITERATIONS}
+
+
 def _iteration_cells() -> tuple[dict[str, Any], ...]:
-    """Ladders and cliffs, k to 16, H to 1e6 times sqrt(epsilon), N from 2."""
-    return tuple(
-        {"d": d, "k": k, "family": family, "top": top, "low": low, "N": n}
-        for d, k, family, top, low, n in (
-            (2, 1, "equal", 1e4, 10.0, 2),
-            (5, 2, "ladder", 1e4, 2.0, 2),
-            (20, 4, "ladder", 1e12, 1.1, 3),
-            (20, 16, "ladder", 1e6, 1.5, 2),
-            (1000, 4, "cliff", 1e12, 10.0, 2),
-            (1000, 16, "ladder", 10.0, 9.5, 10),
-            (100_000, 8, "equal", 9.5, 9.5, 1000),
-        )
-    )
+    names = ("d", "k", "family", "top", "low", "N")
+    return tuple(dict(zip(names, row[:-1], strict=True)) for row in _ITERATIONS)
+
+
+def _epsilon(cell: Params) -> float:
+    """The accuracy in a cell.  The experiment measures lengths in units of its root."""
+    return _EPSILON.get((cell["d"], cell["k"]), 1.0)
 
 
 @claim("sxy.lemma5", LEMMA_5, finding=UNITS_OF_LEMMA_5)
@@ -316,8 +323,8 @@ def lemma_5(statement: Statement, profile: Profile) -> Probability:
             "d": float(cell["d"]),
             "k": float(cell["k"]),
             "N": float(cell["N"]),
-            "H": math.sqrt(max(lengths(cell))),
-            "epsilon": 1.0,
+            "H": math.sqrt(_epsilon(cell) * max(lengths(cell))),
+            "epsilon": _epsilon(cell),
         }
 
     cells = []
@@ -334,15 +341,18 @@ def lemma_5(statement: Statement, profile: Profile) -> Probability:
         lambda table: table["projection"],
         "a projection error above the stated one",
         log_tail=_log_late,
+        unit=lambda cell: math.sqrt(_epsilon(cell)),
     )
 
 
-def _log_late(cell: Params, _bound: float) -> float:
-    """Log of a limit on the probability that the stated half steps are too few.
+def _log_late(cell: Params, bound: float) -> float:
+    """Log of a limit on the probability that the half steps leave an error above ``bound``.
 
-    They are enough where ``8^(half_steps)`` is at least the inverse cosine of the start
-    (`bounds.sxy.subspace.LEMMA_5_SHARP`).
+    They leave no error above ``3 sqrt(epsilon)`` where ``8^(half_steps)`` is at least the inverse
+    cosine of the start (`bounds.sxy.subspace.LEMMA_5_SHARP`).  A smaller bound has no such limit.
     """
+    if bound < 3.0 * math.sqrt(_epsilon(cell)) * (1.0 - 1e-12):
+        return 0.0
     return log_small_cosine_limit(-cell["half_steps"] * math.log(8.0), cell["d"], cell["k"])
 
 
@@ -470,15 +480,18 @@ def log_small_cosine_limit(log_cosine: float, d: int, k: int) -> float:
     The cosine is below c only where the k x k Gaussian block inside the subspace has a singular
     value below :math:`c/\sqrt{1-c^2}` times the norm of the independent block outside.  That
     norm has expectation at most :math:`\sqrt{d-k}+\sqrt k`, and the singular value is below x
-    with probability at most :math:`\sqrt kx` (Edelman 1988).  For k = d the cosine is one.
+    with probability at most :math:`\sqrt kx` (Edelman 1988).  For k = d the cosine is one: below
+    nothing up to one, and below all that is larger.
 
     Examples
     --------
     >>> log_small_cosine_limit(-10.0, 100, 1) < math.log(5e-4)
     True
     """
-    if d == k or log_cosine >= 0.0:
-        return LOWEST if d == k else 0.0
+    if d == k:
+        return LOWEST if log_cosine <= 0.0 else 0.0
+    if log_cosine >= 0.0:
+        return 0.0
     tangent = log_cosine - 0.5 * math.log(-math.expm1(2.0 * log_cosine))
     return min(0.0, 0.5 * math.log(k) + math.log(math.sqrt(d - k) + math.sqrt(k)) + tangent)
 

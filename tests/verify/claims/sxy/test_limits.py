@@ -7,9 +7,10 @@ import math
 import mpmath
 import numpy as np
 import pytest
+from scipy import integrate, optimize, special
 
 from trials.laws.random_subspace import random_tangents, smallest_cosines
-from verify.claims.sxy import PAPER, subsets
+from verify.claims.sxy import PAPER, moments, subsets
 from verify.claims.sxy.subspace import log_small_cosine_limit
 from verify.decisions.sequences import resolvable
 from verify.evidence import Verdict
@@ -41,6 +42,7 @@ def test_small_cosines_are_at_most_as_likely_as_their_limit(d, k):
 
 def test_a_basis_of_the_whole_space_has_no_small_cosine():
     assert log_small_cosine_limit(-0.1, 5, 5) < -1e6
+    assert log_small_cosine_limit(0.1, 5, 5) == 0.0
 
 
 def test_the_limit_on_a_cosine_is_one_on_its_tangent():
@@ -93,3 +95,16 @@ def test_a_direction_is_searched_wherever_there_is_more_than_one():
     searched = [dict(cell) for cell in claim.build(PROFILES["quick"]).cells]
     assert searched == [cell for cell in map(dict, subsets.CELLS) if cell["d"] != 1]
     assert min(cell["d"] for cell in searched) == 2
+
+
+def test_the_largest_of_many_products_exceeds_the_slack_of_lemma_3_hardly_ever():
+    """64 products of two Gaussian variables, whose density is K_0 over pi, by quadrature."""
+
+    def exceeds(x):
+        tail = 2 / math.pi * integrate.quad(special.k0, x, math.inf)[0]
+        return -math.expm1(64 * math.log1p(-tail))
+
+    fitted = optimize.brentq(lambda x: exceeds(x) - 0.27, 1.0, 20.0)
+    assert fitted == pytest.approx(4.25, abs=0.01)
+    assert exceeds(moments.SLACK * fitted) == pytest.approx(4.0e-5, rel=0.05)
+    assert exceeds(moments.SLACK_OF_PRODUCTS * fitted) < 1e-6

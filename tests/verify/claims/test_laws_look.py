@@ -1,0 +1,68 @@
+"""An exact law that supports a claim looks at the stated bound.
+
+The probability that a bound is exceeded depends on the bound.  A law that does not look at it
+would support every changed statement in the same cells.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from trials.checks import InvalidParameter
+from verify.evidence import Verdict
+from verify.papers import catalogue
+from verify.procedures.base import PROFILES
+from verify.procedures.probability import Probability
+
+#: A bound that is so many times stricter is false wherever it says anything.
+STRICTER = 1e-12
+
+#: Claims that refuse such a bound: their numbers of steps follow from the accuracy, or their
+#: experiment records nothing but whether an error grew.
+REFUSED = {
+    *("ifca.cor1", "ifca.cor1-own-step", "ifca.neurips-cor1", "ifca.neurips-cor1-more-samples"),
+    "ifca.alpha-increases",
+}
+
+
+def supported_by_laws() -> list[str]:
+    names = []
+    for name, claim in catalogue().items():
+        if claim.expected is Verdict.SUPPORTED and not claim.not_run_at("quick"):
+            procedure = claim.build(PROFILES["quick"])
+            if isinstance(procedure, Probability) and claim.statement.relation in (r"\le", r"\ge"):
+                names.append(name)
+    return names
+
+
+def laws(name: str, factor: float) -> tuple[list[float], list[float]]:
+    """Logs of the limits and of the stated probabilities where they are below one, cell by cell."""
+    claim = catalogue()[name]
+    terms = tuple(replace(t, expr=factor * t.expr) for t in claim.statement.terms)
+    changed = replace(claim, statement=replace(claim.statement, terms=terms))
+    procedure = changed.build(PROFILES["quick"])
+    assert isinstance(procedure, Probability)
+    with np.errstate(all="ignore"):
+        found = [(procedure._log_limit(c), procedure._log_delta(c)) for c in procedure.cells]
+    found = [(limit, delta) for limit, delta in found if delta < 0]
+    return [limit for limit, _ in found], [delta for _, delta in found]
+
+
+def laws_of_a_stricter_bound(name: str) -> tuple[list[float], list[float]]:
+    at_most = catalogue()[name].statement.relation == r"\le"
+    return laws(name, STRICTER if at_most else 1 / STRICTER)
+
+
+@pytest.mark.parametrize("name", [name for name in supported_by_laws() if name not in REFUSED])
+def test_no_law_supports_a_bound_that_is_far_stricter(name):
+    limits, deltas = laws_of_a_stricter_bound(name)
+    assert not any(limit <= delta for limit, delta in zip(limits, deltas, strict=True))
+
+
+@pytest.mark.parametrize("name", sorted(REFUSED))
+def test_a_bound_that_leaves_the_claim_is_refused(name):
+    with pytest.raises(InvalidParameter):
+        laws_of_a_stricter_bound(name)
