@@ -32,7 +32,7 @@ from trials.models.clients import ClientData
 from verify.claim import Finding, claim
 from verify.claims.common import Point
 from verify.claims.searching import Proof, generous, search
-from verify.decisions.domain import Choice, IntRange, LogInterval
+from verify.decisions.domain import Choice, IntRange, LogInterval, Ranges
 from verify.evidence import Verdict
 from verify.procedures.base import Profile
 from verify.procedures.search import Search
@@ -74,7 +74,7 @@ _MIDDLE = 0.5
 )
 def lemma_2_from_any_models(statement: Statement, profile: Profile) -> Search:
     """Both models at the mean of two optima, any number of clients and rows."""
-    domain = {
+    domain: Ranges = {
         "M": LogInterval(2.0, 1e30),
         "n": LogInterval(1.0, 1e9),
         "d": IntRange(8, 1000, log=True),
