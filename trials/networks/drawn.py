@@ -2,6 +2,7 @@
 
 `glyphs` are letters and digits in Matplotlib's own fonts, 28 x 28, grey, by writers who differ in
 font, slant, stroke, size and noise: in place of MNIST (10 classes) and FEMNIST (62 classes).
+Writers may come in groups, with like hands and with habits of their own.
 `textures` are waves of two colours, 32 x 32 and in ten directions, in place of CIFAR-10.  Neither
 set is the one it stands for, and accuracies on it say nothing about the other.
 
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from trials.checks import FloatArray, IntArray, InvalidParameter, shown
-from trials.parameters import Integer, Maybe, Real, Stream, validated
+from trials.parameters import Flag, Integer, Maybe, Real, Stream, validated
 
 Pixels = NDArray[np.uint8]
 
@@ -35,6 +36,8 @@ FONTS = tuple(
         "STIXGeneral", "STIXGeneralItalic", "cmr10", "cmss10", "cmtt10",
     )
 )  # fmt: skip
+#: Forms that some people write for the one character and others for the other.
+PAIRS = ("17", "49", "0O", "Il", "5S", "2Z", "gq", "uv")
 _CANVAS, _SIDE, _TEXTURE = 64, 28, 32
 _CHUNK = 4096  # images drawn at a time
 
@@ -48,11 +51,13 @@ class DrawnImages:
     pixels : (N, channels, side, side) uint8.
     labels : (N,) classes.
     writers : (N,) who drew it, zero where there are no writers.
+    styles : (N,) the group of writers, zero where there is one.
     """
 
     pixels: Pixels
     labels: IntArray
     writers: IntArray
+    styles: IntArray
 
 
 @lru_cache(maxsize=1)
@@ -75,10 +80,12 @@ def _masks() -> NDArray[np.float32]:
     return blurred
 
 
-@validated(n=Integer(1, 10**6), writers=Maybe(Integer(1, 10**6)), rng=Stream())
+@validated(n=Integer(1, 10**6), writers=Maybe(Integer(1, 10**6)), styles=Integer(1, 8),
+           distinct=Real(0.0, 1.0), habits=Flag(), rng=Stream())  # fmt: skip
 def glyphs(
-    *, n: int, classes: int = 10, writers: int | None = None, rng: np.random.Generator
-) -> DrawnImages:
+    *, n: int, classes: int = 10, writers: int | None = None, styles: int = 1,
+    distinct: float = 0.5, habits: bool = False, rng: np.random.Generator,
+) -> DrawnImages:  # fmt: skip
     """Draw n glyphs, as many by every writer as there can be.
 
     Parameters
@@ -87,6 +94,13 @@ def glyphs(
     classes : 10 (digits) or 62 (digits and letters).
     writers : of whom every one has a font, slant, stroke, size and noise of its own, None for
         1,000 or n if that is less.
+    styles : groups of writers, as equal as there can be.  A group has a font, a slant, a turn, a
+        stretch, a size and a stroke, drawn by the law of a writer's.
+    distinct : probability with which a writer has such a feature from the group, each by itself.
+        With 0 no hand tells its group, with 1 the hands of a group differ in noise only.
+    habits : whether groups also differ in what a form means.  In each of `PAIRS` the two
+        characters change their forms in some groups (`exchanged`): one group's 1 looks like
+        another's 7.  Then no model without a knowledge of the group can be right for all.
     rng : the stream.
 
     Returns
@@ -96,31 +110,71 @@ def glyphs(
     Examples
     --------
     >>> import numpy as np
-    >>> glyphs(n=6, writers=2, rng=np.random.default_rng(0)).writers.tolist()
-    [0, 0, 0, 1, 1, 1]
+    >>> found = glyphs(n=6, writers=3, styles=2, rng=np.random.default_rng(0))
+    >>> found.writers.tolist(), found.styles.tolist()
+    ([0, 0, 1, 1, 2, 2], [0, 0, 0, 0, 1, 1])
     """
     if classes not in (10, len(CHARACTERS)):
         raise InvalidParameter(f"classes={shown(classes)} must be 10 or {len(CHARACTERS)}")
     writers = min(n, 1000) if writers is None else writers
     if writers > n:
         raise InvalidParameter(f"writers={writers} must be at most n={n}")
+    if styles > writers:
+        raise InvalidParameter(f"styles={styles} must be at most writers={writers}")
     owner = np.arange(n) * writers // n
+    groups = np.arange(writers) * styles // writers
     labels = rng.integers(0, classes, n)
-    style = {
-        "font": rng.integers(0, len(FONTS), writers),
-        "slant": rng.normal(0.0, 0.2, writers),
-        "turn": rng.normal(0.0, 0.12, writers),
-        "stretch": np.exp(rng.normal(0.0, 0.12, writers)),
-        "size": np.exp(rng.normal(0.0, 0.1, writers)),
-        "stroke": rng.uniform(0.15, 0.5, writers),
-        "noise": rng.uniform(0.02, 0.12, writers),
-    }
+    style = _hands(writers, rng)
+    if styles > 1:
+        for name, common in _hands(styles, rng).items():
+            if name != "noise":
+                shared = rng.random(writers) < distinct
+                style[name] = np.where(shared, common[groups], style[name])
+    forms = exchanged(labels, groups[owner], styles, classes) if habits else labels
     pixels = np.empty((n, 1, _SIDE, _SIDE), dtype=np.uint8)
     for first in range(0, n, _CHUNK):
         part = slice(first, min(first + _CHUNK, n))
         own = {name: values[owner[part]] for name, values in style.items()}
-        pixels[part, 0] = _glyphs_of(own, labels[part], rng)
-    return DrawnImages(pixels=pixels, labels=labels, writers=owner)
+        pixels[part, 0] = _glyphs_of(own, forms[part], rng)
+    return DrawnImages(pixels=pixels, labels=labels, writers=owner, styles=groups[owner])
+
+
+def _hands(number: int, rng: np.random.Generator) -> dict[str, Any]:
+    """The features of so many hands, drawn by themselves."""
+    return {
+        "font": rng.integers(0, len(FONTS), number),
+        "slant": rng.normal(0.0, 0.2, number),
+        "turn": rng.normal(0.0, 0.12, number),
+        "stretch": np.exp(rng.normal(0.0, 0.12, number)),
+        "size": np.exp(rng.normal(0.0, 0.1, number)),
+        "stroke": rng.uniform(0.15, 0.5, number),
+        "noise": rng.uniform(0.02, 0.12, number),
+    }
+
+
+def exchanged(labels: IntArray, groups: IntArray, styles: int, classes: int) -> IntArray:
+    """The characters whose forms are drawn for characters (N,) by writers of some groups (N,).
+
+    Of b = ceil(log2(styles)) binary digits of the group's number, digit p mod b tells whether pair
+    p of `PAIRS` is exchanged.  So group 0 exchanges none, and two groups differ in every b-th pair
+    at least.  Pairs with a character beyond the ``classes`` first ones do not count: ten digits
+    have two pairs, which tell four groups apart.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ones = np.full(3, 1)
+    >>> exchanged(ones, np.arange(3), styles=3, classes=10).tolist()
+    [1, 7, 1]
+    """
+    forms, bits = labels.copy(), (styles - 1).bit_length()
+    places = [[CHARACTERS.index(c) for c in pair] for pair in PAIRS]
+    known = [pair for pair in places if max(pair) < classes]
+    for p, (one, two) in enumerate(known if bits else ()):
+        changes = (groups >> (p % bits)) & 1 == 1
+        forms[changes & (labels == one)] = two
+        forms[changes & (labels == two)] = one
+    return forms
 
 
 def _glyphs_of(style: dict[str, Any], labels: IntArray, rng: np.random.Generator) -> Pixels:
@@ -169,7 +223,8 @@ def textures(*, n: int, hardness: float = 1.0, rng: np.random.Generator) -> Draw
     for first in range(0, n, _CHUNK):
         part = slice(first, min(first + _CHUNK, n))
         pixels[part] = _textures_of(labels[part], hardness, rng)
-    return DrawnImages(pixels=pixels, labels=labels, writers=np.zeros(n, dtype=np.int64))
+    nobody = np.zeros(n, dtype=np.int64)
+    return DrawnImages(pixels=pixels, labels=labels, writers=nobody, styles=nobody)
 
 
 def _textures_of(labels: IntArray, hardness: float, rng: np.random.Generator) -> Pixels:

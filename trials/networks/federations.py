@@ -105,7 +105,7 @@ def rotated(
 @validated(n=Integer(1), n_test=Integer(1), rng=Stream())
 def by_writer(
     *, pixels: Pixels, labels: IntArray, writers: IntArray, n: int, n_test: int,
-    rng: np.random.Generator,
+    rng: np.random.Generator, groups: IntArray | None = None,
 ) -> tuple[Federation, Federation]:  # fmt: skip
     """Every writer is a client: n training images and n_test others for testing.
 
@@ -116,6 +116,7 @@ def by_writer(
     pixels, labels, writers : (N, channels, side, side), (N,) and (N,), in any order.
     n, n_test : images of a client.
     rng : draws which images.
+    groups : (N,) the group of an image's writer, None where there are no groups.
 
     Returns
     -------
@@ -131,6 +132,7 @@ def by_writer(
         raise InvalidParameter(f"no writer has n + n_test = {n + n_test} images")
     rows = np.stack(chosen)
     m = len(rows)
+    clusters = np.full(m, -1) if groups is None else np.asarray(groups)[rows[:, 0]]
 
     def held(columns: slice) -> Federation:
         return Federation(
@@ -138,7 +140,7 @@ def by_writer(
             labels=np.asarray(labels, dtype=np.int64),
             rows=rows[:, columns],
             turns=np.zeros(m, dtype=np.int64),
-            clusters=np.full(m, -1),
+            clusters=clusters,
         )
 
     return held(slice(None, n)), held(slice(n, None))

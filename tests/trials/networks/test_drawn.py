@@ -55,6 +55,69 @@ def test_a_writer_has_one_hand_in_all_parts_in_which_images_are_drawn(monkeypatc
             assert len(set.union(*hands)) == 5
 
 
+def noted_hands(monkeypatch, **given):
+    """The hands and the forms that `glyphs` draws, and what it returns."""
+    seen = []
+
+    def noted(style, forms, rng):
+        seen.append({**style, "forms": forms})
+        return np.zeros((len(forms), 28, 28), dtype=np.uint8)
+
+    monkeypatch.setattr(drawn, "_glyphs_of", noted)
+    found = glyphs(**given, rng=np.random.default_rng(5))
+    return {name: np.concatenate([part[name] for part in seen]) for name in seen[0]}, found
+
+
+@pytest.mark.parametrize("distinct", [0.0, 0.5, 1.0])
+def test_writers_of_a_group_share_a_feature_as_often_as_asked(monkeypatch, distinct):
+    """500 writers a group: the share of its commonest slant lies within five deviations."""
+    hands, found = noted_hands(monkeypatch, n=1500, writers=1500, styles=3, distinct=distinct)
+    assert np.bincount(found.styles).tolist() == [500, 500, 500]
+    for group in range(3):
+        own = {name: values[found.styles == group] for name, values in hands.items()}
+        for name in ("slant", "turn", "stretch", "size", "stroke"):
+            most = np.unique(own[name], return_counts=True)[1].max()
+            assert abs(most - 500 * distinct) <= 5 * np.sqrt(125) * (0.0 < distinct < 1.0) + 1
+        assert len(np.unique(own["noise"])) == 500
+        fonts = np.bincount(own["font"], minlength=len(drawn.FONTS)).max()
+        assert abs(fonts - 500 * (distinct + (1 - distinct) / 10)) <= 50
+    np.testing.assert_array_equal(hands["forms"], found.labels)
+    alone, _ = noted_hands(monkeypatch, n=1500, writers=1500)
+    if distinct == 0.0:
+        for name, values in alone.items():
+            np.testing.assert_array_equal(hands[name], values)
+
+
+@pytest.mark.parametrize(("styles", "classes"), [(1, 10), (2, 10), (3, 10), (4, 62), (8, 62)])
+def test_groups_exchange_the_forms_of_pairs_and_any_two_groups_differ(monkeypatch, styles, classes):
+    hands, found = noted_hands(
+        monkeypatch, n=400 * styles, classes=classes, writers=styles, styles=styles, habits=True
+    )
+    means = [
+        dict(zip(hands["forms"][own], found.labels[own], strict=True))
+        for own in (found.styles == group for group in range(styles))
+    ]
+    pairs = [tuple(map(CHARACTERS.index, pair)) for pair in drawn.PAIRS]
+    for group, meaning in enumerate(means):
+        for form, label in meaning.items():
+            assert form == label or (form, label) in pairs or (label, form) in pairs
+        assert all(form == label for form, label in meaning.items()) == (group == 0)
+        for other in means[:group]:
+            assert any(meaning[form] != other[form] for form in set(meaning) & set(other))
+    with pytest.raises(InvalidParameter, match="styles=3 must be at most writers=2"):
+        glyphs(n=4, writers=2, styles=3, rng=np.random.default_rng(0))
+
+
+def test_writers_keep_the_group_of_their_images():
+    owner, groups = np.repeat([0, 1, 2, 3], 5), np.repeat([2, 2, 0, 1], 5)
+    mixed = np.random.default_rng(1).permutation(20)
+    one, two = by_writer(
+        pixels=np.zeros((20, 1, 4, 4), dtype=np.uint8), labels=np.arange(20) % 10,
+        writers=owner[mixed], groups=groups[mixed], n=2, n_test=3, rng=np.random.default_rng(0),
+    )  # fmt: skip
+    assert one.clusters.tolist() == two.clusters.tolist() == [2, 2, 0, 1]
+
+
 def test_more_glyphs_are_learned_better_and_fifty_do_not_suffice():
     """The nearest centre is right for a third of the images after 50, and for more after 1,500."""
     one = glyphs(n=1500, rng=np.random.default_rng(2))
