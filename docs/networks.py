@@ -465,8 +465,8 @@ def compared(id_, title, source, pairs, experiment, cells, reading, **fields):
     def built(statement, profile):
         # Ten orders of ten decide at the share of one of ten claims in a paper's share of the
         # level (`verify.decisions.familywise`).  Nine of nine do not.  At `standard` 12 of 12
-        # decide, and 22 of 24: all claims together take at most two CPU hours.
-        first, most = {"quick": (10, 10), "standard": (12, 24), "full": (12, 48)}[profile.name]
+        # decide, and 17 of 18: all claims together take at most two CPU hours.
+        first, most = {"quick": (10, 10), "standard": (12, 18), "full": (12, 48)}[profile.name]
         return Comparison(
             statement=statement,
             sampling=Sampling(experiment=experiment, max_trials=most, first=first),
@@ -517,7 +517,7 @@ def shrunk(m, profile):
 def digit_cells(profile):
     """Table I's three sizes: the paper's k and options, with fewer clients below `full`."""
     data = given("mnist", "glyphs", profile)
-    rounds = {"quick": 12, "standard": 15, "full": 50}[profile]
+    rounds = 50 if profile == "full" else 12
     return tuple(
         {"data": data, "m": shrunk(m, profile), "n": n, "rounds": rounds}
         for m, n in list(PRINTED)[:3]
@@ -527,7 +527,7 @@ def digit_cells(profile):
 def start_cells(profile):
     """Ten starts, as in Section VI for linear models."""
     data = given("mnist", "glyphs", profile)
-    m, rounds = {"quick": (120, 12), "standard": (240, 20), "full": (4800, 50)}[profile]
+    m, rounds = {"quick": (120, 12), "standard": (240, 15), "full": (4800, 50)}[profile]
     return ({"data": data, "m": m, "n": 50, "rounds": rounds, "starts": 10},)
 
 
@@ -536,14 +536,14 @@ def spare_cells(profile):
     if profile == "quick":
         return (SIXTY,)
     data = given("mnist", "glyphs", profile)
-    m, rounds = {"standard": (240, 25), "full": (4800, 50)}[profile]
+    m, rounds = {"standard": (240, 20), "full": (4800, 50)}[profile]
     return ({"data": data, "m": m, "n": 50, "rounds": rounds, "spare": 2},)
 
 
 def photo_cells(profile):
     """Table I's column of CIFAR.  A client has 500 images at every profile."""
     data = given("cifar10", "textures", profile)
-    m, rounds = {"quick": (20, 15), "standard": (20, 20), "full": (200, 100)}[profile]
+    m, rounds = (200, 100) if profile == "full" else (20, 15)
     return ({"data": data, "m": m, "n": 500, "rounds": rounds},)
 
 
