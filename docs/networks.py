@@ -423,7 +423,8 @@ def beside(title, printed, cell, table):
                          "{:+.2f} [{:+.2f}, {:+.2f}]".format(*found), ""))  # fmt: skip
     columns = ("value", "printed, %", "measured, %", "measured less printed, 95 % limits")
     return EvidenceTable(
-        title=f"{title} beside {cell['data']}: {'reproduction' if same else 'comparison'}",
+        title=f"{title} beside {cell.get('data', 'groups of writers')}: "
+        + ("reproduction" if same else "comparison"),
         columns=columns if same else columns[:3],
         rows=rows if same else [row[:3] for row in rows],
         note="A number after ± is a standard deviation over seeds, and brackets hold 95 % limits."

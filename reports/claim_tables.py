@@ -291,7 +291,7 @@ def claim_tables(
         files[f"tables/{name}-cells.tex"] = cell_table(cells, name).latex() + "\n"
         shown.append(cell_table(cells, name, line=math.inf))
     for i, table in enumerate(tried.evidence.tables, 1):
-        printed, text = _evidence_table(table, f"{name}-{i}")
+        printed, text = evidence_table(table, f"{name}-{i}")
         files[f"tables/{name}-{i}.csv"] = text
         files[f"tables/{name}-{i}.tex"] = printed.latex() + "\n"
         if tally := _tally(table):
@@ -315,7 +315,7 @@ def _tally(table: Table) -> Latex:
     return Latex(f"{capital(prose(table.columns[1]))}: {parts}.{note}")
 
 
-def _evidence_table(table: Table, name: str) -> tuple[PrintedTable, str]:
+def evidence_table(table: Table, name: str) -> tuple[PrintedTable, str]:
     """A table of the evidence, and its CSV."""
     width = len(table.columns)
     if any(len(row) != width for row in table.rows):

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from reports import overview
 from reports.characters import Latex
-from reports.claim_tables import Files, assignment
+from reports.claim_tables import Files, assignment, evidence_table
 from reports.collect import Run
 from reports.dependencies import Node
 from reports.figures import Form, render
@@ -39,8 +39,8 @@ from reports.text import (
 
 #: The findings that the paper prints, at most.
 MOST = 12
-#: The findings that get a figure, the figures of the papers that are redrawn, and long tables.
-_FIGURES, _REDRAWN, _LONG = 4, 4, 45
+#: The findings that get a figure, the papers' figures and tables that are shown, and long tables.
+_FIGURES, _REDRAWN, _REPRINTED, _LONG = 4, 4, 12, 45
 _MAIN = ("Theorem", "Corollary", "Proposition")
 #: What a claim of a kind observes, and the relation of the stated value.
 _OBSERVED = {
@@ -376,6 +376,27 @@ def redrawn(run: Run, files: Files, form: Form) -> list[dict[str, Any]]:
     return found
 
 
+def reprinted(run: Run) -> list[PrintedTable]:
+    """The papers' own tables with what this run measured beside them.
+
+    Such a table belongs to a claim whose source is a table, and has a column of what is printed.
+    Claims that share trials show it once.
+    """
+    found: dict[str, PrintedTable] = {}
+    for claim in run.claims:
+        if not re.match(r"Tab", claim.claim.source):
+            continue
+        for i, table in enumerate(claim.evidence.tables, 1):
+            if not any(head.startswith("printed") for head in table.columns):
+                continue
+            made, _ = evidence_table(table, f"paper-{claim.name}-{i}")
+            verdict = f"{verdict_word(claim.verdict, claim.mark)}: {_link(claim)}."
+            found.setdefault(
+                f"{table.title} {table.rows}", replace(made, caption=f"{made.caption} {verdict}")
+            )
+    return list(found.values())[:_REPRINTED]
+
+
 def sure(run: Run) -> list[tuple[Latex, Latex]]:
     """How sure the verdicts are: the level, the controls, the mutation score, the limits."""
     claims = [claim for claim in run.claims if claim.verdict != "NOT RUN"]
@@ -499,6 +520,7 @@ def paper(run: Run, *, engine: str, author: str = "", form: Form = "pdf") -> dic
         "theorems": tables,
         "claims": [] if tables else plain_table(run),
         "figures": redrawn(run, files, form),
+        "tables": reprinted(run),
         "benchmarks": compare(run, files, form),
         "comparisons": comparisons(run),
         "sure": sure(run),
