@@ -20,6 +20,7 @@ from reports.paper import (
     findings,
     links_to_site,
     paper,
+    reprinted,
     sure,
     title,
 )
@@ -347,6 +348,26 @@ def test_a_run_without_a_benchmark_lists_its_comparisons_and_names_the_command()
 def test_a_run_without_comparisons_has_no_section_on_methods(run: Run) -> None:
     assert comparisons(run) == []
     assert "Which method" not in render_tex(paper(run, engine="embedded"), "paper.tex.j2")
+
+
+def test_a_papers_table_stands_once_beside_what_is_measured_with_its_verdict() -> None:
+    """Not the table of another source, and not one without printed values."""
+    beside = {"title": "Table I", "columns": ["value", "printed, %"], "rows": [["ifca", "94 ± 1"]]}
+    other = {"title": "Counts", "columns": ["value", "measured"], "rows": [["ifca", "93"]]}
+    claims = {}
+    for name, source in (("p.a", "Table I"), ("p.b", "Table I, column 2"), ("p.c", "Section 3")):
+        claims[name] = named(name, source, kind="comparison")
+        claims[name]["evidence"] |= {"tables": [beside, other]}
+    run = made(claims, {})
+    (table,) = reprinted(run)
+    assert table.label == "paper-p.a-1"
+    assert r"\hyperref[sec:p.a]" in table.caption
+    assert "SUPPORTED" in table.caption
+    source = render_tex(paper(run, engine="embedded"), "paper.tex.j2")
+    assert source.count(r"\section{Figures and tables of the papers}") == 1
+    assert source.count("94 $\\pm$ 1") + source.count("94 ± 1") == 1
+    plain = made({"p.c": claims["p.c"]}, {})
+    assert "tables of the papers" not in render_tex(paper(plain, engine="embedded"), "paper.tex.j2")
 
 
 @pytest.mark.skipif(bool(embedded_missing()), reason="the embedded engine is not installed")

@@ -84,7 +84,8 @@ def _masks() -> NDArray[np.float32]:
            distinct=Real(0.0, 1.0), habits=Flag(), rng=Stream())  # fmt: skip
 def glyphs(
     *, n: int, classes: int = 10, writers: int | None = None, styles: int = 1,
-    distinct: float = 0.5, habits: bool = False, rng: np.random.Generator,
+    distinct: float = 0.5, habits: bool = False, labels: IntArray | None = None,
+    rng: np.random.Generator,
 ) -> DrawnImages:  # fmt: skip
     """Draw n glyphs, as many by every writer as there can be.
 
@@ -101,6 +102,7 @@ def glyphs(
     habits : whether groups also differ in what a form means.  In each of `PAIRS` the two
         characters change their forms in some groups (`exchanged`): one group's 1 looks like
         another's 7.  Then no model without a knowledge of the group can be right for all.
+    labels : (n,) the characters to draw, None for random ones.
     rng : the stream.
 
     Returns
@@ -123,7 +125,9 @@ def glyphs(
         raise InvalidParameter(f"styles={styles} must be at most writers={writers}")
     owner = np.arange(n) * writers // n
     groups = np.arange(writers) * styles // writers
-    labels = rng.integers(0, classes, n)
+    labels = rng.integers(0, classes, n) if labels is None else labels
+    if labels.shape != (n,) or labels.min() < 0 or labels.max() >= classes:
+        raise InvalidParameter(f"labels must be n={n} numbers from 0 to {classes - 1}")
     style = _hands(writers, rng)
     if styles > 1:
         for name, common in _hands(styles, rng).items():

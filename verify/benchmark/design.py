@@ -190,6 +190,20 @@ NAMED: dict[str, Benchmark] = {
             metric="wrong",
             **_over("n", (50, 200), data="glyphs", m=24),
         ),
+        Benchmark(
+            name="glyph-writers",
+            question="Who classifies best when writers come in two groups with their own habits?",
+            methods=_COMMON,
+            metric="wrong",
+            **_over("n", (50, 200), data="glyphs", m=24, k=2, differ="style"),
+        ),
+        Benchmark(
+            name="glyph-skew",
+            question="What does it cost when each client of rotated images prefers one class?",
+            methods=_COMMON,
+            metric="wrong",
+            **_over("label_skew", (0.5, 0.9), data="glyphs", m=24, n=100),
+        ),
     )
 }  # fmt: skip
 

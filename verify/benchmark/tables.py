@@ -7,8 +7,8 @@ targets are centred and scaled too: a held-out loss of 1 is that of the constant
 
 ``digits`` has a truth for the clusters.  A client's rows are random images.  Clusters differ in the
 question that is asked of an image: is it at least 5, is it odd, is it prime, is it 0, 6, 8 or 9
-(a digit with a loop)?  ``glyphs`` are drawn and rotated (`images`).  ``diabetes`` has the patients
-of one sex and one quarter of the body mass index as a client.
+(a digit with a loop)?  ``glyphs`` are drawn, and rotated or of groups of writers (`images`).
+``diabetes`` has the patients of one sex and one quarter of the body mass index as a client.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from trials.checks import FloatArray, IntArray, InvalidParameter
 from trials.models.mixture import cluster_sizes
 from trials.parameters import Integer, Options, Parameter, Parameters, Real
 from verify.benchmark.federation import RESPONSES, Federation
-from verify.benchmark.images import GLYPHS, rotated_glyphs
+from verify.benchmark.images import GLYPHS, glyph_rows
 
 QUESTIONS = ((5, 6, 7, 8, 9), (1, 3, 5, 7, 9), (2, 3, 5, 7), (0, 6, 8, 9))
 MAX_BYTES = 1 << 31
@@ -269,7 +269,7 @@ def split(cell: Mapping[str, Any], rng: np.random.Generator) -> Federation:
         table, labels = _digits(cell, rng)
         response = "logistic"
     elif cell["data"] == "glyphs":
-        x, y, clients, labels = rotated_glyphs(cell, rng)
+        x, y, clients, labels = glyph_rows(cell, rng)
         names = tuple(map(str, range(cell["m"])))
         table, response = Table(features=x, target=y, clients=clients, names=names), "logistic"
     elif cell["data"] == "diabetes":

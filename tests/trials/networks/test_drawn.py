@@ -33,6 +33,11 @@ def test_glyphs_have_their_shape_and_depend_on_the_stream_alone():
         glyphs(n=2, writers=3, rng=np.random.default_rng(0))
     with pytest.raises(InvalidParameter, match="classes"):
         glyphs(n=2, classes=26, rng=np.random.default_rng(0))
+    asked = np.array([3, 1, 4])
+    assert glyphs(n=3, labels=asked, rng=np.random.default_rng(0)).labels.tolist() == [3, 1, 4]
+    for wrong in (asked[:2], asked + 6, asked - 2):
+        with pytest.raises(InvalidParameter, match="labels must be n=3 numbers from 0 to 9"):
+            glyphs(n=3, labels=wrong, rng=np.random.default_rng(0))
 
 
 def test_a_writer_has_one_hand_in_all_parts_in_which_images_are_drawn(monkeypatch):

@@ -130,7 +130,7 @@ def test_glyphs_are_turned_by_their_cluster_and_keep_their_parity(monkeypatch):
     Drawn.pixels[:, 0, 14, 14] = 20 * Drawn.labels
     monkeypatch.setattr(images, "glyphs", lambda *, n, rng: Drawn)
     cell = images.GLYPHS.check({"m": 8, "n": 5})
-    rows, parity, clients, labels = images.rotated_glyphs(cell, np.random.default_rng(0))
+    rows, parity, clients, labels = images.glyph_rows(cell, np.random.default_rng(0))
     assert sorted(labels) == [0, 0, 1, 1, 2, 2, 3, 3]
     grid = rows.reshape(-1, 14, 14)
     corners = grid[:, [0, 13, 13, 0], [0, 0, 13, 13]]  # a quarter turn moves the first to the next
@@ -138,6 +138,48 @@ def test_glyphs_are_turned_by_their_cluster_and_keep_their_parity(monkeypatch):
     digits = np.rint((rows.sum(axis=1) - 1.0) * 4 * 255 / 20)
     np.testing.assert_array_equal(parity > 0, digits % 2 == 1)
     assert sorted(digits) == sorted(Drawn.labels)
+
+
+def test_writers_of_glyphs_are_clients_of_groups_and_exchange_digits_of_opposite_classes():
+    """The class is that of the label, and a group's exchanged forms have the other class."""
+    cell = images.GLYPHS.check({"m": 4, "n": 200, "k": 2, "differ": "style"})
+    rows, classes, clients, labels = images.glyph_rows(cell, np.random.default_rng(0))
+    assert rows.shape == (800, 196)
+    assert labels.tolist() == [0, 0, 1, 1]
+    assert np.bincount(clients).tolist() == [200] * 4
+    drawn = images.glyphs(n=800, writers=4, styles=2, habits=True, rng=np.random.default_rng(0))
+    np.testing.assert_array_equal(classes > 0, drawn.labels >= 5)
+    for one, two in ("17", "49"):
+        assert (int(one) in images.YES["style"]) != (int(two) in images.YES["style"])
+
+
+@pytest.mark.parametrize("differ", [{}, {"differ": "style"}])
+def test_skewed_clients_prefer_one_class_by_the_share_that_is_stated(differ):
+    """2,000 images of each of 40 clients: the share lies within five deviations of 1 / (2 - s)."""
+    cell = images.GLYPHS.check({"m": 40, "n": 2000, "label_skew": 0.9, **differ})
+    digits = images.skewed(cell, np.random.default_rng(1)).reshape(40, 2000)
+    yes = np.isin(digits, images.YES[differ.get("differ", "turn")]).mean(axis=1)
+    share = 1 / 1.1
+    assert {bool(each) for each in yes > 0.5} == {True, False}
+    assert (abs(np.maximum(yes, 1 - yes) - share) < 5 * np.sqrt(share * (1 - share) / 2000)).all()
+    counts = np.bincount(digits.ravel(), minlength=10)
+    assert (abs(counts / counts.sum() - 0.1) < 0.06).all(), "the digits of a class are alike"
+
+
+def test_skewed_glyphs_keep_their_rotation_and_class(monkeypatch):
+    class Drawn:
+        def __init__(self, labels):
+            self.labels = labels
+            self.pixels = np.zeros((len(labels), 1, 28, 28), dtype=np.uint8)
+            self.pixels[:, 0, :2, :2] = 255
+
+    monkeypatch.setattr(images, "glyphs", lambda *, n, rng, labels: Drawn(labels))
+    cell = images.GLYPHS.check({"m": 8, "n": 5, "label_skew": 0.5})
+    rows, parity, clients, labels = images.glyph_rows(cell, np.random.default_rng(0))
+    corners = rows.reshape(-1, 14, 14)[:, [0, 13, 13, 0], [0, 0, 13, 13]]
+    np.testing.assert_array_equal(corners.argmax(axis=1), labels[clients])
+    drawn = images.skewed(cell, np.random.default_rng(0))
+    np.testing.assert_array_equal(parity > 0, drawn % 2 == 1)
 
 
 def test_glyphs_are_a_federation_of_classes():
