@@ -49,14 +49,14 @@ def glyph_rows(
 ) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
     """Rows (m n, 196), classes, the client of each row, and the cluster of each client (m,)."""
     m, n, k, differ = cell["m"], cell["n"], cell["k"], cell.get("differ", "turn")
-    given = {"labels": skewed(cell, rng)} if "label_skew" in cell else {}
+    asked = skewed(cell, rng) if "label_skew" in cell else None
     if differ == "style":
-        drawn = glyphs(n=m * n, writers=m, styles=k, habits=True, rng=rng, **given)
+        drawn = glyphs(n=m * n, writers=m, styles=k, habits=True, labels=asked, rng=rng)
         images, labels = drawn.pixels[:, 0].reshape(m, n, 28, 28), drawn.styles[::n]
         digits = drawn.labels
     else:
-        drawn = glyphs(n=m * n, rng=rng, **given)
-        shuffled = np.arange(m * n) if given else rng.permutation(m * n)
+        drawn = glyphs(n=m * n, labels=asked, rng=rng)
+        shuffled = rng.permutation(m * n) if asked is None else np.arange(m * n)
         images, digits = drawn.pixels[shuffled, 0].reshape(m, n, 28, 28), drawn.labels[shuffled]
         labels = rng.permutation(np.repeat(np.arange(k), cluster_sizes(m, np.full(k, 1.0 / k))))
         for turn in range(1, k):

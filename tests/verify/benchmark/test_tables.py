@@ -128,7 +128,7 @@ def test_glyphs_are_turned_by_their_cluster_and_keep_their_parity(monkeypatch):
 
     Drawn.pixels[:, 0, :2, :2] = 255
     Drawn.pixels[:, 0, 14, 14] = 20 * Drawn.labels
-    monkeypatch.setattr(images, "glyphs", lambda *, n, rng: Drawn)
+    monkeypatch.setattr(images, "glyphs", lambda *, n, labels, rng: Drawn)
     cell = images.GLYPHS.check({"m": 8, "n": 5})
     rows, parity, clients, labels = images.glyph_rows(cell, np.random.default_rng(0))
     assert sorted(labels) == [0, 0, 1, 1, 2, 2, 3, 3]
