@@ -107,7 +107,7 @@ def test_the_printed_order_has_every_pair_of_neighbouring_levels(page):
 
 
 def test_every_claim_is_possible_and_its_contrasts_are_known(page):
-    assert len(page.PAPER.claims) == 10
+    assert len(page.PAPER.claims) == 16
     for claim in page.PAPER.claims:
         procedure = claim.build(PROFILES["quick"])
         procedure.check()
