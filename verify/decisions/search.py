@@ -229,8 +229,17 @@ def search_counterexample(
     space.check()
     general = getattr(space, "is_general", lambda _point: True)
     state = _Search(violation, constraints, recheck, _slack(tolerance, recheck), general)
-    streams = [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(4)]
+    parts = _look(state, space, budget, seed)
+    _refuse_an_empty_search(state, space, budget)
+    return _report(state, space, parts)
 
+
+def _look(state: _Search, space: Domain, budget: int, seed: int) -> Mapping[str, float]:
+    """Try one method after the other up to the first counterexample.
+
+    Returns the largest violation of each part, where the parts were searched.
+    """
+    streams = [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(4)]
     starts = _sample(state, space, budget // 2, streams[0])
     left = budget // 2 - len(starts)
     parts: Mapping[str, float] = {}
@@ -241,6 +250,11 @@ def search_counterexample(
         parts = _part_by_part(state, space, max(left, budget // 8), streams[3], starts)
     if state.best is None and isinstance(space, Box):
         _hypothesis(state, space, examples, int(streams[2].integers(2**32)))
+    return parts
+
+
+def _refuse_an_empty_search(state: _Search, space: Domain, budget: int) -> None:
+    """Raise `NoPoint` where no point has given a violation."""
     if not state.by_method:
         raise NoPoint(
             f"no point of the domain ({space.describe()}) in {budget} met the constraints"
@@ -251,13 +265,16 @@ def search_counterexample(
             "constraints gives the violation a value, so that nothing was tried"
         )
 
+
+def _report(state: _Search, space: Domain, parts: Mapping[str, float]) -> SearchResult:
+    """The result of a search, its counterexample made as simple as it gets."""
     witness = value = exact = None
     if state.best is not None:
         witness = _shrink(state, space, state.best[1])
-        value = float(violation(witness))
-        if recheck is not None:
+        value = float(state.violation(witness))
+        if state.recheck is not None:
             with mpmath.workdps(DIGITS):
-                exact = mpmath.nstr(mpmath.mpf(recheck(witness)), 20)
+                exact = mpmath.nstr(mpmath.mpf(state.recheck(witness)), 20)
     return SearchResult(
         found=witness is not None,
         witness=witness,
