@@ -82,7 +82,7 @@ def test_a_run_is_replayed_resumed_checked_and_typeset_from_what_it_stored(ran):
         ("verify", "status", "run"),
         ("verify", "resume", "run"),
         ("verify", "check", "run", "--against", "run"),
-        ("reports", "build", "run", "--format", "tex", "--catalogue"),
+        ("verify", "report", "run", "--format", "tex", "--catalogue"),
     )
     assert "hoeffding.tail" in status
     assert "SUPPORTED" in resumed

@@ -687,8 +687,8 @@ def test_a_second_resume_of_a_running_run_is_refused_and_reading_works(tmp_path)
         trial = f"{cell.experiment}:{cell.number:016x}:0"
         assert "identical to the stored trial" in invoke("replay", directory, trial).stdout
         folder = tmp_path / "report"
-        options = ["--format", "tex", "--output", str(folder)]
-        built = forking.run(["-m", "reports", "build", str(directory), *options])
+        asked = {"run": str(directory), "formats": ["tex"], "out_dir": str(folder), "debug": True}
+        built = forking.run(["-m", "reports", json.dumps(asked)])
         assert built.returncode == 0, built.stderr
     finally:
         child.send_signal(signal.SIGKILL)
