@@ -15,10 +15,11 @@ from typing import Any
 
 from trials.run.directory import find_run
 from verify import session
+from verify.evidence import Verdict
 from verify.mutation.outcomes import CAUGHT, FALSE
 from verify.mutation.page import plain, share
 from verify.papers import Catalogue, catalogue
-from verify.stored import read_scores
+from verify.stored import claim_documents, read_scores
 
 #: The outcomes of a claim as they are stored.
 Document = Mapping[str, Any]
@@ -85,10 +86,25 @@ _CAUSES = (
 )
 
 
+_NOT_REACHED = """\
+## Not reached
+
+Supported claims of the run that trials decide, and of which the scan holds no outcome. It goes from
+claim to claim and keeps what it has, so that the same command goes on with these.
+"""
+#: The changes of each kind of document, in words.
+_CHANGES = {"meaning": "formulas", "conditions": "conditions"}
+
+
 def meaning_page(
-    found: Mapping[str, Document], conditions: Mapping[str, Document], known: Catalogue
+    found: Mapping[str, Document],
+    conditions: Mapping[str, Document],
+    known: Catalogue,
+    lacking: Mapping[str, Sequence[str]] | None = None,
 ) -> str:
     """The page for the outcomes of some claims: of their formulas, and of their conditions.
+
+    ``lacking`` names for each kind of changes the claims of which a scan holds no outcome.
 
     Examples
     --------
@@ -105,6 +121,7 @@ def meaning_page(
             *_table(found, known),
             "",
             *_conditions(conditions, known),
+            *_not_reached(lacking or {}),
             "## Claims that tell less than 70 % apart\n",
             *_weak(found),
             "\n## Missed\n",
@@ -154,6 +171,17 @@ def _conditions(found: Mapping[str, Document], known: Catalogue) -> Iterator[str
     yield "\nMissed:\n"
     yield from _names(found, ["survived"]) or ["There are none."]
     yield ""
+
+
+def _not_reached(lacking: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """The section of the claims without an outcome, nothing where every claim has one."""
+    if any(lacking.values()):
+        yield _NOT_REACHED
+        for kind, names in lacking.items():
+            if names:
+                listed = ", ".join(f"`{name}`" for name in names)
+                yield f"* {_CHANGES[kind].capitalize()} of {len(names)} claims: {listed}."
+        yield ""
 
 
 def _tried(judged: Mapping[str, Any]) -> bool:
@@ -220,13 +248,24 @@ def _cause(why: str) -> str:
 
 def main(runs: Sequence[str]) -> None:
     """Print the page of some runs."""
-    found: dict[str, dict[str, Document]] = {"meaning": {}, "conditions": {}}
+    found: dict[str, dict[str, Document]] = {kind: {} for kind in _CHANGES}
+    supported: dict[str, None] = {}
     for run in runs:
         store, _ = session.open_run(find_run(run), readonly=True)
         with store:
+            decided = claim_documents(store)
+            supported |= dict.fromkeys(name for name, d in decided.items() if _by_trials(d))
             for kind, documents in found.items():
-                documents |= {n: d for n, d in read_scores(store, kind).items() if d["judged"]}
-    print(meaning_page(found["meaning"], found["conditions"], catalogue()), end="")
+                documents |= read_scores(store, kind)
+    lacking = {kind: [n for n in supported if n not in docs] for kind, docs in found.items()}
+    meaning, conditions = ({n: d for n, d in f.items() if d["judged"]} for f in found.values())
+    print(meaning_page(meaning, conditions, catalogue(), lacking), end="")
+
+
+def _by_trials(decided: Document) -> bool:
+    """Whether a claim is supported, and by trials in cells."""
+    evidence = decided["evidence"]
+    return evidence["verdict"] == Verdict.SUPPORTED and bool(evidence["cells"])
 
 
 if __name__ == "__main__":

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from click.testing import CliRunner
+
 from trials.run.store import RunStore
+from verify.cli.app import application
 from verify.mutation.meaning_page import main, meaning_page
 from verify.papers import catalogue
 
@@ -105,3 +108,28 @@ def test_the_page_has_the_claims_of_all_runs(tmp_path, capsys):
     assert capsys.readouterr().out == meaning_page(
         FOUND, {name: {**found, **WEAKER} for name, found in FOUND.items()}, CATALOGUE
     )
+
+
+def test_claims_without_an_outcome_are_named():
+    lacking = {"meaning": [], "conditions": ["ifca.thm1", "ifca.thm2"]}
+    text = meaning_page(FOUND, {}, CATALOGUE, lacking)
+    assert "* Conditions of 2 claims: `ifca.thm1`, `ifca.thm2`." in text
+    assert "* Formulas" not in text
+    assert "## Not reached" not in meaning_page(FOUND, {}, CATALOGUE, {"conditions": []})
+
+
+def test_a_scan_that_was_interrupted_leaves_the_rest_named(tmp_path, capsys):
+    """The formulas of one claim of three are there, and one claim is no claim of trials."""
+    directory = tmp_path / "run"
+    arguments = ["--seed", "0", "--output", str(directory), "--jobs", "1"]
+    ran = CliRunner().invoke(
+        application, ["run", "ifca.eq3", "ifca.eq4", "sxy.lemma12", *arguments]
+    )
+    assert ran.exit_code == 0
+    with RunStore.open(directory / "store.sqlite") as store:
+        store.put_document("meaning", "ifca.eq4", FOUND["ifca.eq4"])
+    capsys.readouterr()
+    main([str(directory)])
+    text = capsys.readouterr().out
+    assert "* Formulas of 1 claims: `sxy.lemma12`." in text
+    assert "* Conditions of 2 claims: `ifca.eq4`, `sxy.lemma12`." in text

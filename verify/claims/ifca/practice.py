@@ -152,7 +152,7 @@ SLOW_IDENTITIES = Finding(
     "have moved far enough to change them. Five iterations are then too few: wrong identities are "
     "kept for ever, and the error is larger.",
     corrected="The iterations to wait must grow like the inverse of the step size.",
-    severity="statement",
+    severity="strong",
 )
 
 
