@@ -55,8 +55,6 @@ REASONS: Mapping[str, tuple[str, str]] = {
     "sxy.lemma4": ("matrix", "the angle of two subspaces along an iteration"),
     "sxy.lemma5-sharp": ("matrix", "the angle of two subspaces along an iteration"),
     "sxy.grouping": ("run", "connected components of a graph of distances are computed"),
-    "sxy.p-spectrum-lower": ("matrix", "the smallest eigenvalue of a polynomial of a matrix"),
-    "sxy.p-spectrum-upper": ("matrix", "the largest eigenvalue of a polynomial of a matrix"),
     "sxy.kappa-of-most": ("matrix", "a sum of positive semidefinite matrices"),
     "sxy.floor-sqrt-kappa": ("matrix", "an order of positive semidefinite matrices"),
     "sxy.floor-sqrt-kappa-attained": ("matrix", "the trace of an inverse of a matrix"),

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import sympy as sp
@@ -333,19 +334,24 @@ def _steps(point: Point) -> int:
     return int(point["s"]) if point["rule"] == "fedavg" else 1
 
 
-def _spectrum_of_p(point: Point) -> FloatArray:
-    """P's eigenvalues in ascending order, P summed power by power or inverted."""
+def _scaled_gram(point: Point) -> FloatArray:
+    """The Gram matrix of a client's rows times the step size, whose largest eigenvalue is gamma."""
     rng = np.random.default_rng(int(point["seed"]))
-    n = int(point["n"])
-    phi = point["unit"] * rng.standard_normal((n, int(point["d"])))
+    phi = point["unit"] * rng.standard_normal((int(point["n"]), int(point["d"])))
     if point["seed"] % 3 == 0:
         phi[-1] = phi[0]  # dependent rows
-    gram = phi @ phi.T / n
-    eta = point["gamma"] / np.linalg.norm(gram, 2)
+    gram = phi @ phi.T / int(point["n"])
+    return np.asarray(point["gamma"] / np.linalg.norm(gram, 2) * gram)
+
+
+def _spectrum_of_p(point: Point) -> FloatArray:
+    """P's eigenvalues in ascending order, P summed power by power or inverted."""
+    gram = _scaled_gram(point)
+    n = len(gram)
     if point["rule"] == "fedprox":
-        return np.asarray(np.linalg.eigvalsh(np.linalg.inv(np.eye(n) + eta * gram)))
+        return np.asarray(np.linalg.eigvalsh(np.linalg.inv(np.eye(n) + gram)))
     # sum of the first s powers, by doubling: S_2m = S_m + A^m S_m
-    power, total, done = np.eye(n) - eta * gram, np.eye(n), 1
+    power, total, done = np.eye(n) - gram, np.eye(n), 1
     base, at = power.copy(), power.copy()
     for bit in bin(_steps(point))[3:]:
         total, at, done = total + at @ total, at @ at, 2 * done
@@ -360,6 +366,81 @@ def _kappa(statement: Statement, point: Point) -> float:
     return float(evaluate(statement.definitions[symbol], at))
 
 
+#: An eigenvalue of the scaled Gram matrix, and 1 for FedProx and 0 for FedAvg.
+_RATE, _PROX = sp.symbols("rate prox")
+
+
+def _kept(rate: sp.Expr) -> sp.Expr:
+    """What s steps keep where each keeps 1 - rate."""
+    return sp.exp(s * sp.log(1 - rate))
+
+
+def _of_p(rate: sp.Expr) -> sp.Expr:
+    """The eigenvalue of P at one of the scaled Gram matrix."""
+    return _PROX / (1 + rate) + (1 - _PROX) * (1 - _kept(rate)) / rate
+
+
+_LOG, _CHANGE = sp.log(1 - _RATE), sp.log(1 - gamma) - sp.log(1 - _RATE)
+_RATIO, _KEPT, _LEAST = (1 - gamma) / (1 - _RATE), _kept(_RATE), _kept(gamma)
+_BELOW = (">", 1 - _RATE, 0, ("sum", 1, ("+", gamma - _RATE, 1 - gamma)))
+#: Bernoulli's inequality r^s >= 1 + s (r - 1), by its derivative in s, for three ratios r.
+_FOR_THE_RATE = (
+    ">=", _KEPT, 1 - s * _RATE, ("grow", "s", 1), _BELOW, ("log", 1 - _RATE), (">", 0, _LOG),
+    ("exp", -(s - 1) * _LOG), (">=", 1 - _RATE, _KEPT), ("log", 1 / (1 - _RATE)),
+)  # fmt: skip
+_FROM_THE_RATE = (
+    ">=", 1 / _KEPT, 1 + s * _RATE / (1 - _RATE), ("grow", "s", 1), _BELOW, ("log", 1 - _RATE),
+    (">", 0, _LOG, ("sum", 1, ("+", _RATE, -_RATE - _LOG))),
+    ("exp", -(s - 1) * _LOG),
+    (">=", 1 / _KEPT, 1 / (1 - _RATE),
+     ("sum", 1 - _RATE, ("+", sp.exp(-(s - 1) * _LOG) - 1 + (s - 1) * _LOG, ("*", s - 1, -_LOG)))),
+    ("sum", 1, ("+", ("*", -_LOG - _RATE, 1 / _KEPT), ("*", _RATE, 1 / _KEPT - 1 / (1 - _RATE)))),
+)  # fmt: skip
+_TO_GAMMA = (
+    ">=", _LEAST / _KEPT, 1 - s * (gamma - _RATE) / (1 - _RATE), ("grow", "s", 1), _BELOW,
+    ("log", _RATIO),
+    (">=", 0, _CHANGE,
+     ("sum", 1, ("+", _RATIO - 1 - _CHANGE, ("*", gamma - _RATE, 1 / (1 - _RATE))))),
+    ("exp", -(s - 1) * _CHANGE),
+    (">=", _RATIO, _LEAST / _KEPT,
+     ("sum", sp.exp(-(s - 1) * _CHANGE) / _RATIO,
+      ("+", sp.exp(-(s - 1) * _CHANGE) - 1 + (s - 1) * _CHANGE, ("*", s - 1, -_CHANGE)))),
+    ("log", 1 / _RATIO),
+    ("sum", 1, ("+", ("*", -_CHANGE, _RATIO - _LEAST / _KEPT),
+                ("*", _RATIO, 1 / _RATIO - 1 + _CHANGE))),
+)  # fmt: skip
+#: The power is convex: at the rate it lies below its chord from zero to gamma.
+_CHORD = (gamma - _RATE) + _RATE * _LEAST - gamma * _KEPT
+_CONVEX = (
+    (">=", _CHORD, 0,
+     ("sum", 1 / _KEPT, ("+", ("*", gamma - _RATE, 1 / _KEPT - 1 - s * _RATE / (1 - _RATE)),
+                         ("*", _RATE, _LEAST / _KEPT - 1 + s * (gamma - _RATE) / (1 - _RATE))))),
+    ("sum", 1, ("+", ("*", _PROX, gamma - _RATE, 1 / ((1 + _RATE) * (1 + gamma))),
+                ("*", 1 - _PROX, _CHORD, 1 / (_RATE * gamma)))),
+)  # fmt: skip
+
+
+def _of_an_eigenvalue(which: int, idea: str, **more: Any) -> Reduction:
+    """A statement about P at the smallest (0) or the largest (-1) eigenvalue of the Gram matrix."""
+
+    def quantities(point: Point) -> dict[str, float]:
+        rate = float(np.linalg.eigvalsh(_scaled_gram(point))[which])
+        within = min(max(rate, 1e-12 * point["gamma"]), point["gamma"])
+        return {"rate": within, "prox": float(point["rule"] == "fedprox")}
+
+    return Reduction(
+        idea=f"$P_i$ is a polynomial of the Gram matrix, or an inverse. So its eigenvalues are "
+        "$(1-(1-x)^s)/x$, or $1/(1+x)$ with one step, at those of the matrix times $\\eta$, which "
+        f"lie in $[0,\\gamma]$. Zero is the limit of positive ones. {idea}",
+        lemmas=("spectral",),
+        ranges={**STEPS, "rate": LogInterval(0.0, 1.0), "prox": Interval(0.0, 1.0)},
+        given=((gamma, _RATE),),
+        quantities=quantities,
+        left=_of_p(_RATE),
+        **more,
+    )
+
+
 @claim("sxy.p-spectrum-lower", P_SPECTRUM_LOWER)
 def p_spectrum_lower(statement: Statement, profile: Profile) -> Search:
     """The smallest eigenvalue, dense P of data of any shape, dependent rows included."""
@@ -370,6 +451,13 @@ def p_spectrum_lower(statement: Statement, profile: Profile) -> Search:
         STABLE_DOMAIN,
         at=lambda p: {"s": _steps(p), "gamma": p["gamma"], "kappa": _kappa(statement, p)},
         measure=SPECTRAL,
+        everywhere=_of_an_eigenvalue(
+            -1,
+            "The certificate proves by Bernoulli's inequality that both fall with $x$, and "
+            "$s/\\kappa$ is the value at $\\gamma$.",
+            right=_of_p(gamma),
+            hints=(_BELOW, _FROM_THE_RATE, _TO_GAMMA, *_CONVEX),
+        ),
     )
 
 
@@ -383,6 +471,11 @@ def p_spectrum_upper(statement: Statement, profile: Profile) -> Search:
         STABLE_DOMAIN,
         at=lambda point: {"s": _steps(point), "gamma": point["gamma"]},
         measure=SPECTRAL,
+        everywhere=_of_an_eigenvalue(
+            0,
+            "The certificate proves by Bernoulli's inequality that both are at most $s$.",
+            hints=(_BELOW, _FOR_THE_RATE),
+        ),
     )
 
 
