@@ -41,6 +41,7 @@ from trials.checks import FloatArray, IntArray
 from trials.laws.pairwise import log_tail, margin, tail_draw
 
 _DRAW_ALL = 0.5
+_LOG_2 = math.log(2.0)
 _SURE = 800.0  # exp(-746) is the smallest float above zero; the rest pays for rounding
 
 
@@ -78,13 +79,16 @@ def _cholesky_from(factor: FloatArray, start: int) -> None:
 
 @njit(cache=True, nogil=True)
 def _losses(factor: FloatArray, bartlett: FloatArray, out: FloatArray) -> None:
-    """The diagonal (k,) of ``factor @ bartlett @ bartlett.T @ factor.T``."""
-    k = factor.shape[0]
-    for i in range(k):
+    """The diagonal (k,) of ``factor @ bartlett @ bartlett.T @ factor.T``, k >= 2.
+
+    Both are lower triangular but for one entry, ``factor[0, 1]``.
+    """
+    for i in range(factor.shape[0]):
         total = 0.0
-        for c in range(k):
+        end = max(i, 1) + 1
+        for c in range(end):
             entry = 0.0
-            for r in range(k):
+            for r in range(c, end):
                 entry += factor[i, r] * bartlett[r, c]
             total += entry * entry
         out[i] = total
@@ -265,21 +269,48 @@ def _squared_distances(columns: FloatArray, centre: FloatArray, out: FloatArray)
 
 
 @njit(cache=True, nogil=True)
-def _surely_not_preferred(
-    own_sq: float, rival_sq: float, rounding: float, sigma: float, least: float
-) -> bool:
-    r"""Whether the probability of preferring the rival is below the smallest float.
+def _log_tail_limit(own_sq: float, rival_sq: float, rounding: float, sigma: float, n: int) -> float:
+    r"""A limit on the log probability of preferring a rival, from its distance alone.
 
     The margin is :math:`x=(B-A)/(2|\theta_j-\theta_a|\sqrt{\sigma^2+h^2})` with ``own_sq`` A,
     ``rival_sq`` B, :math:`h^2\le A` and :math:`|\theta_j-\theta_a|\le\sqrt A+\sqrt B`.  So
-    :math:`x\ge(\sqrt B-\sqrt A)/(2\sqrt{\sigma^2+A})`, and the probability is at most
-    :math:`(1+x^2)^{-n/2}`.  ``least`` is the :math:`x^2` from which on this is below
-    :math:`e^{-800}`.  The margin of the vectors is rounded: at most ``rounding`` times
-    :math:`\sqrt A+\sqrt B` is lost in the numerator.
+    :math:`x\ge(\sqrt B-\sqrt A)/(2\sqrt{\sigma^2+A})`.  At :math:`x\ge0` the probability is at most
+    :math:`\tfrac12(1+x^2)^{-n/2}`, because :math:`I_y(n/2,1/2)\,y^{-n/2}` grows to 1 with y.  The
+    margin of the vectors is rounded: at most ``rounding`` times :math:`\sqrt A+\sqrt B` is lost in
+    the numerator.  Below :math:`e^{-800}` the limit is zero.
     """
     own, rival = math.sqrt(own_sq), math.sqrt(rival_sq)
     gap = 0.5 * (rival - own) - rounding * (rival + own)
-    return gap > 0.0 and gap * gap > least * (sigma * sigma + own_sq)
+    if not gap > 0.0:
+        return 0.0
+    scale = sigma * sigma + own_sq
+    if scale == 0.0:
+        return -math.inf
+    limit = -0.5 * n * math.log1p(gap * gap / scale) - _LOG_2
+    return limit if limit > -_SURE else -math.inf
+
+
+@njit(cache=True, nogil=True)
+def _limit_tails(
+    alive: IntArray,
+    own: int,
+    squares: FloatArray,
+    rounding: float,
+    sigma: float,
+    n: int,
+    tail: FloatArray,
+) -> float:
+    """A limit on the probability that one client prefers some rival to its own model.
+
+    ``squares`` (k,) are the squared distances of the models from the client's centre.  ``tail``
+    (k,) receives the limit of each rival among ``alive``.
+    """
+    total = 0.0
+    for j in alive:
+        if j != own:
+            tail[j] = math.exp(_log_tail_limit(squares[own], squares[j], rounding, sigma, n))
+            total += tail[j]
+    return total
 
 
 @njit(cache=True, nogil=True)
@@ -288,28 +319,21 @@ def _tails(
     centre: FloatArray,
     alive: IntArray,
     own: int,
-    squares: FloatArray,
     sigma: float,
     n: int,
-    least: float,
     margins: FloatArray,
     roots: FloatArray,
     tail: FloatArray,
 ) -> float:
     """The probabilities that one client prefers each rival to its own model, and their sum.
 
-    ``squares`` (k,) are the squared distances of the models from the client's ``centre``, and
-    ``least`` is that of `_surely_not_preferred`.  ``tail`` (k,) receives the probabilities of the
-    rivals among ``alive``.  ``margins`` and ``roots`` (k,) receive their margins where those are
-    computed.
+    ``tail`` (k,) holds limits on the probabilities of the rivals among ``alive``, and receives the
+    probabilities.  ``margins`` and ``roots`` (k,) receive their margins where the limit is not
+    zero.
     """
-    rounding = 1e-15 * (theta.shape[1] + 10.0)
     total = 0.0
     for j in alive:
-        if j == own:
-            continue
-        if _surely_not_preferred(squares[own], squares[j], rounding, sigma, least):
-            tail[j] = 0.0
+        if j == own or tail[j] == 0.0:
             continue
         margins[j], roots[j] = margin(theta[own], theta[j], centre, sigma)
         if math.isnan(margins[j]):  # a certain tie: the smaller index is taken
@@ -317,6 +341,18 @@ def _tails(
         tail[j] = math.exp(log_tail(margins[j], float(n))) if margins[j] > -math.inf else 1.0
         total += tail[j]
     return total
+
+
+@njit(cache=True, nogil=True)
+def _possible(alive: IntArray, own: int, tail: FloatArray) -> IntArray:
+    """The own model and the rivals whose probability is not zero, ascending."""
+    found = np.empty(alive.size, np.int64)
+    count = 0
+    for j in alive:
+        if j == own or tail[j] > 0.0:
+            found[count] = j
+            count += 1
+    return found[:count]
 
 
 @njit(cache=True, nogil=True)
@@ -350,10 +386,10 @@ def label_counts(
 
     Notes
     -----
-    Cost O(k^2 d) for the margins, plus O(k^3) for each candidate when k > 2.  Most rivals are so
-    far away that the probability is zero in floating point.  Their distances show it, so that no
-    margin and no tail is computed for them.  Identical models are represented by the first of
-    them, the argmin's choice.
+    Cost O(k^2 d) for the distances, plus O(k^3) for each candidate when k > 2.  The candidates are
+    thinned twice: first by limits that the distances give (`_log_tail_limit`), then by the exact
+    probabilities.  Margins and tails are computed only for clusters with a client that passes the
+    first.  Identical models are represented by the first of them, the argmin's choice.
 
     Examples
     --------
@@ -382,43 +418,50 @@ def label_counts(
         for c in range(d):
             columns[c, j] = theta[j, c]
     squares = np.empty(k)
-    least = math.expm1(2.0 * _SURE / n) if n > 2 else math.inf
+    rounding = 1e-15 * (d + 10.0)
     for a in range(k):
         for j in range(k):
             counts[a, j] = 0
         own = representative[a]
-        counts[a, own] = sizes[a]
+        counts[a, own] = left = sizes[a]
         _squared_distances(columns, theta_star[a], squares)
-        total = _tails(
-            theta, theta_star[a], alive, own, squares, sigma, n, least, margins, roots, tail
-        )
+        limit = _limit_tails(alive, own, squares, rounding, sigma, n, tail)
+        if limit < _DRAW_ALL:
+            left = rng.binomial(left, limit)
+            if left == 0:
+                continue
+        else:
+            limit = 1.0
+        total = _tails(theta, theta_star[a], alive, own, sigma, n, margins, roots, tail)
+        total = min(total, limit)  # above it by rounding alone, or where every client is drawn
         if alive.size == 2:
             other = alive[0] + alive[1] - own
-            moved = rng.binomial(sizes[a], tail[other])
+            moved = rng.binomial(left, min(tail[other] / limit, 1.0))
             counts[a, own] -= moved
             counts[a, other] = moved
             continue
-        expected = sizes[a] * (total if total < _DRAW_ALL else 1.0)
         if alive.size == 1 or total == 0.0:
             continue
-        if expected > max_candidates:
+        if sizes[a] * (total if total < _DRAW_ALL else 1.0) > max_candidates:
             return False
-        left = rng.binomial(sizes[a], total) if total < _DRAW_ALL else sizes[a]
-        if left == 0:
-            continue
-        _loss_covariance(theta, theta_star[a], sigma, alive, cov)
+        if total < _DRAW_ALL:
+            left = rng.binomial(left, total / limit)
+            if left == 0:
+                continue
+        possible = _possible(alive, own, tail)
+        _loss_covariance(theta, theta_star[a], sigma, possible, cov)
         if total >= _DRAW_ALL:
             counts[a, own] = 0
-            _draw_every_client(cov, alive, left, n, rng, counts[a])
+            _draw_every_client(cov, possible, left, n, rng, counts[a])
             continue
-        for j in alive:
-            if j == own or left == 0 or tail[j] == 0.0:
+        for j in possible:
+            if j == own or left == 0:
                 continue
             picked = rng.binomial(left, min(tail[j] / total, 1.0))
             total -= tail[j]
             left -= picked
             if picked > 0:
                 _draw_candidates(
-                    cov, alive, own, j, margins[j], roots[j], picked, n, rng, counts[a]
+                    cov, possible, own, j, margins[j], roots[j], picked, n, rng, counts[a]
                 )
     return True

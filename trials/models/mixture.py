@@ -315,7 +315,11 @@ def bernoulli_vectors(rng: np.random.Generator, k: int, d: int) -> FloatArray:
     check_drawn("coordinates k d", k * d)
     while True:
         vectors = rng.integers(0, 2, (k, d)).astype(float)
-        if np.all(vectors.any(axis=1)) and (k == 1 or separation(vectors) > 0):
+        products = vectors @ vectors.T
+        ones = np.diagonal(products)
+        gaps = ones[:, None] - 2.0 * products + ones  # squared distances, exact integers
+        np.fill_diagonal(gaps, 1.0)
+        if ones.all() and gaps.all():
             return vectors
 
 
@@ -328,7 +332,11 @@ def nearest_other(theta_star: FloatArray) -> IntArray:
     gaps = np.linalg.norm(theta_star[..., :, None, :] - theta_star[..., None, :, :], axis=-1)
     k = theta_star.shape[-2]
     gaps[..., np.arange(k), np.arange(k)] = math.inf
-    # equidistant centres: rounding must not choose among them
+    return _first_nearest(gaps)
+
+
+def _first_nearest(gaps: FloatArray) -> IntArray:
+    """Index of the smallest distance (..., k), the first of those that rounding tells apart."""
     return np.asarray(np.argmax(gaps <= gaps.min(axis=-1, keepdims=True) * (1 + 1e-12), axis=-1))
 
 
@@ -355,8 +363,9 @@ def init_directions(
 
     Parameters
     ----------
-    theta_star : (..., k, d) centres.
-    gaussian : (..., k, d) Gaussian vectors (unused by ``adversarial``).
+    theta_star : (..., k, d) centres.  Their leading axes broadcast against those of ``gaussian``.
+    gaussian : (..., k, d) Gaussian vectors, read by ``random`` and ``orthogonal``.  The directions
+        of the others have the leading axes of ``theta_star`` alone.
     victim : index of the victim.  By default it is the last (largest) cluster, whose clients are
         then assigned to the small ones in large numbers.
     """
@@ -370,24 +379,25 @@ def init_directions(
         return np.asarray(others - theta_star)
     own = theta_star[..., victim, :]
     towards = own[..., None, :] - theta_star
+    gaps = np.linalg.norm(towards, axis=-1)
+    gaps[..., victim] = math.inf
+    nearest = _first_nearest(gaps)[..., None, None]
+    segment = np.take_along_axis(towards, nearest, axis=-2)[..., 0, :]
     if init == "translation":
-        nearest = _nearest_other(theta_star)[..., victim]
-        away = np.take_along_axis(towards, nearest[..., None, None], axis=-2)[..., 0, :]
         directions = towards.copy()
-        directions[..., victim, :] = away
+        directions[..., victim, :] = segment
         return directions
     if d < 2:
         raise InvalidParameter(f"d={d} must be >= 2 for init='orthogonal'")
     free = gaussian[..., victim, :]
-    projected = free - np.einsum(
-        "...dk,...kc,...c->...d", np.linalg.pinv(towards, rcond=1e-10), towards, free
-    )
-    nearest = _nearest_other(theta_star)[..., victim]
-    segment = np.take_along_axis(towards, nearest[..., None, None], axis=-2)[..., 0, :]
+    inside = np.linalg.pinv(towards, rcond=1e-10) @ (towards @ free[..., None])
+    projected = free - inside[..., 0]
     segment = _normalised(segment)
     off_segment = free - np.sum(free * segment, axis=-1, keepdims=True) * segment
     filled = np.linalg.norm(projected, axis=-1) <= 1e-6 * np.linalg.norm(free, axis=-1)
-    directions = towards.copy()
+    directions = np.array(
+        np.broadcast_to(towards, np.broadcast_shapes(towards.shape, gaussian.shape))
+    )
     directions[..., victim, :] = np.where(filled[..., None], off_segment, projected)
     return directions
 

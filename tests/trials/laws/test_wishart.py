@@ -173,38 +173,67 @@ def near_the_threshold(rng):
     return centre, own, centre + (np.linalg.norm(own - centre) + gap) * away, sigma, n
 
 
-def test_rivals_that_are_passed_over_have_probability_zero():
+def test_limits_from_distances_are_above_the_probabilities():
     rng, passed = np.random.default_rng(1), 0
     for _ in range(20_000):
         centre, own, rival, sigma, n = near_the_threshold(rng)
         squares = np.empty(2)
         wishart._squared_distances(np.column_stack([own, rival]), centre, squares)
-        least = math.expm1(2 * wishart._SURE / n)
         rounding = 1e-15 * (len(own) + 10)
-        if wishart._surely_not_preferred(*squares, rounding, sigma, least):
+        limit = wishart._log_tail_limit(*squares, rounding, sigma, n)
+        x, _ = pw.margin(own, rival, centre, sigma)
+        log_p = pw.log_tail(x, float(n))
+        if limit == -math.inf:
             passed += 1
-            x, _ = pw.margin(own, rival, centre, sigma)
             assert x > 0
-            assert math.exp(pw.log_tail(x, float(n))) == 0.0
+            assert math.exp(log_p) == 0.0
+        elif limit < 0.0:
+            assert log_p <= limit + 1e-11 * abs(limit)
     assert 3_000 < passed < 17_000  # both sides of the threshold were tried
 
 
-def test_passing_over_rivals_changes_no_count(monkeypatch):
-    """The kernel beside its text without the shortcut, on starts where some rivals are likely."""
+def test_the_limit_is_chernoffs_where_the_models_and_the_centre_lie_on_a_line():
+    """The own model between the others: x is exact, and the limit is that of the tail alone."""
+    own, rival, sigma, n = 0.3, 2.0, 0.7, 12
+    x, _ = pw.margin(np.array([own]), np.array([rival]), np.zeros(1), sigma)
+    assert x == pytest.approx((own + rival) / (2 * sigma))
+    at_the_centre = wishart._log_tail_limit(0.0, rival**2, 0.0, sigma, n)
+    chernoff = -0.5 * n * math.log1p((rival / (2 * sigma)) ** 2) - math.log(2)
+    assert at_the_centre == pytest.approx(chernoff, rel=1e-14)
+    assert wishart._log_tail_limit(rival**2, own**2, 0.0, sigma, n) == 0.0
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("k", "copies", "n"), [(2, 0, 6), (4, 0, 8), (5, 2, 8)])
+def test_thinning_by_limits_changes_no_law(monkeypatch, k, copies, n):
+    """The kernel beside its text without the limits, where some clients pass the first thinning."""
     rng = np.random.default_rng(2)
-    cases = []
-    for trial in range(60):
-        k, d = int(rng.integers(2, 7)), int(rng.integers(1, 9))
-        centres = rng.standard_normal((k, d)) * 10.0 ** rng.uniform(-1, 1)
-        theta = centres + rng.standard_normal((k, d)) * rng.uniform(0, 1)
-        sizes, n = rng.integers(1, 400, k), int(10.0 ** rng.uniform(0, 4))
-        cases.append((theta, centres, sizes, float(rng.integers(0, 2)), n, trial))
-    found = [draw_counts(*case) for case in cases]
-    monkeypatch.setattr(wishart, "_surely_not_preferred", lambda *_: False)
-    plain = getattr(label_counts, "py_func", label_counts)
-    monkeypatch.setitem(globals(), "label_counts", plain)
-    for case, counts in zip(cases, found, strict=True):
-        assert np.array_equal(draw_counts(*case), counts)
+    centres = 2.0 * np.eye(k) * math.sqrt(0.5)
+    theta = centres + 0.05 * rng.standard_normal((k, k))
+    theta[:copies] = theta[0]
+    sizes, sigma = np.full(k, 300), 1.0
+    limits, tail = [], np.empty(k)
+    for a in range(copies, k):
+        squares = np.sum((theta - centres[a]) ** 2, axis=1)
+        limits.append(wishart._limit_tails(np.arange(k), a, squares, 0.0, sigma, n, tail))
+    assert max(limits) < wishart._DRAW_ALL
+    assert min(limits) > 1e-2
+
+    def draw(first):
+        return sum(draw_counts(theta, centres, sizes, sigma, n, first + i) for i in range(300))
+
+    found = draw(0)
+
+    def no_limit(_alive, _own, _squares, _rounding, _sigma, _n, tail):
+        tail[:] = 1.0
+        return float(k)
+
+    monkeypatch.setattr(wishart, "_limit_tails", no_limit)
+    monkeypatch.setitem(globals(), "label_counts", getattr(label_counts, "py_func", label_counts))
+    plain = draw(10_000)
+    for a in range(k):
+        assert found[a].sum() - found[a].max() > 100
+        assert same_law(found[a], plain[a])
 
 
 def test_the_angle_of_the_pair_that_decides_has_its_beta_law():

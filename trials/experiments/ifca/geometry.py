@@ -22,6 +22,7 @@ from trials.run.cell import Params
 StepRule = Literal["c/p", "c/p_j", "c/p_max"]
 #: Largest sizes: beyond them memory or 64-bit counts would give out, in the middle of a run.
 MAX_CLIENTS, MAX_SAMPLES, MAX_DIMENSION, MAX_CLUSTERS = 10**12, 10**15, 10**12, 256
+_MOST_COORDINATES = 2**20  # of the centres that are drawn and rotated together
 
 
 # A cell went through its table before: its blocks use the drivers without their checks.
@@ -152,18 +153,32 @@ def draw_geometry(
     if centers == "random":
         fixed = _random_centres(_gaussian_frame(rng, (n_trials, k), d), Delta=delta)
     elif centers == "bernoulli":
-        fixed = np.empty((n_trials, k, min(k, d)))
-        for trial in range(n_trials):
-            vectors = _random_centres(_bernoulli_vectors(rng, k, d), Delta=delta)
-            fixed[trial] = np.asarray(np.linalg.qr(vectors.T, mode="r")).T
-    else:
-        one = _simplex(k, k - 1, delta) if centers == "simplex" else _line(k, 1, delta)
-        fixed = np.broadcast_to(one, (n_trials, *one.shape))
+        fixed = _bernoulli_centres(rng, n_trials, k, d, delta)
+    else:  # one for all trials
+        fixed = (_simplex(k, k - 1, delta) if centers == "simplex" else _line(k, 1, delta))[None]
     n_fixed = fixed.shape[-1]
     free = _gaussian_frame(rng, (n_trials, k), d - n_fixed)
     within = rng.standard_normal((n_trials, k, n_fixed))
-    theta_star = np.concatenate([fixed, np.zeros_like(free)], axis=-1)
+    theta_star = np.concatenate([fixed, np.zeros((len(fixed), *free.shape[1:]))], axis=-1)
     directions = _init_directions(
         theta_star, params["init"], np.concatenate([within, free], axis=-1), victim
     )
-    return _displaced(theta_star, params["alpha"], directions), theta_star, n_fixed
+    theta = _displaced(theta_star, params["alpha"], directions)
+    shape = (n_trials, *theta_star.shape[1:])
+    of_each = [np.ascontiguousarray(np.broadcast_to(x, shape)) for x in (theta, theta_star)]
+    return of_each[0], of_each[1], n_fixed
+
+
+def _bernoulli_centres(
+    rng: np.random.Generator, n_trials: int, k: int, d: int, delta: float
+) -> FloatArray:
+    """The papers' centres (n_trials, k, min(k, d)), each trial's rotated into few coordinates."""
+    fixed = np.empty((n_trials, k, min(k, d)))
+    at_once = max(1, _MOST_COORDINATES // (k * d))
+    for first in range(0, n_trials, at_once):
+        last = min(first + at_once, n_trials)
+        vectors = np.array([_bernoulli_vectors(rng, k, d) for _ in range(first, last)])
+        centres = _random_centres(vectors, Delta=delta)
+        factors = np.linalg.qr(centres.swapaxes(-1, -2), mode="r")
+        fixed[first:last] = factors.swapaxes(-1, -2)
+    return fixed
