@@ -145,6 +145,7 @@ GOOD = {
     ),
     "radius": 0.2, "cluster": 1, "bound": 0.3, "candidates": (-1.0, -2.0), "n_columns": 3,
     "log_cluster_tail.start": 0.2, "log_gradient_tail.distance": 0.5,
+    "log_growth_tails.radii": np.array([0.1, 0.2, 0.4]),
     "model": Model(
         init=lambda rng: rng.standard_normal(3),
         loss=lambda theta, at: float(((theta - at) ** 2).mean()),

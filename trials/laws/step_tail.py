@@ -24,8 +24,8 @@ from the line that joins the models.  The right model lies within r and the wron
 
 The range of K is cut into intervals.  In each of them Chernoff's bound is taken at the worst end of
 the interval and multiplied by the interval's probability.  Every exponent t gives a valid limit, so
-the search for the best t needs no accuracy.  The limit grows with :math:`|u|` and therefore holds
-for every start that is no farther away.
+that Newton's steps to the best t may end early.  The limit grows with :math:`|u|` and therefore
+holds for every start that is no farther away.
 
 *A run* applies the limit step by step, from one radius to the next smaller one that is exceeded
 with at most a given probability.  The probabilities of all steps, clusters and labels are added.
@@ -36,14 +36,15 @@ All values are upper limits up to floating-point rounding of relative size 1e-9.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 
-from trials.checks import WHOLE_IN_FLOAT, FloatArray, IntArray, InvalidParameter, real_array, shown
+from trials.checks import WHOLE_IN_FLOAT, FloatArray, InvalidParameter, real_array, shown
 from trials.parameters import (
     Array,
     Domain,
@@ -63,6 +64,9 @@ _ROUNDING = 1e-9
 _SPARE = 3.0  # the exponents are chosen for the share over so many units of log probability
 _CANDIDATES = (-1.0, -2.0, -4.0, -7.0, -12.0, -20.0, -40.0, -80.0, -160.0)
 _LARGEST_BOUND = 1e100  # its square is finite
+# Newton's steps to an exponent: the ends of y, the size of the last step, and their number.  What is
+# left after a step is about its square, and costs the square of that times the limit's own exponent.
+_FIRST, _LAST, _NEAR_ENOUGH, _NEWTON_STEPS = math.log(1e-9), math.log(1e6), 1e-3, 40
 
 # Products of two squares of such lengths stay inside the range of floats.
 _LENGTH = Real(1e-40, 1e40)
@@ -181,31 +185,75 @@ def _cluster_tail(setting: StepSetting, cluster: int, start: float, bound: float
         return 0.0
     if bound == math.inf:
         return -math.inf
+    return float(_step_tails(setting, cluster, np.array(start), np.array(bound)))
+
+
+def _step_tails(
+    setting: StepSetting, cluster: int, start: FloatArray, bound: FloatArray
+) -> FloatArray:
+    """`log_cluster_tail` (...,) of checked arrays (...,), bounds positive and finite."""
     intervals = _intervals(setting.sizes[cluster] * setting.n_samples)
     a = _step(setting, cluster)
     farthest = np.maximum(np.abs(1 - a * intervals[0]), np.abs(1 - a * intervals[1]))
     return _norm_tail(intervals, a, farthest, start, setting.sigma, setting.dimension, bound)
 
 
+@validated(
+    setting=Record(StepSetting),
+    cluster=Integer(0),
+    radii=Array(("g",), low=0.0, high=_DISTANCE.high, open_low=True),
+)
+def log_growth_tails(setting: StepSetting, cluster: int, radii: ArrayLike) -> FloatArray:
+    """Logs of limits on the probabilities of steps that end above the next smaller of some radii.
+
+    Parameters
+    ----------
+    setting, cluster : as in `log_cluster_tail`.
+    radii : (g,) distances from the optimum.
+
+    Returns
+    -------
+    (g - 1,): the log of a limit on P(|u+| > radii[i]) from |u| at most radii[i + 1].
+
+    Raises
+    ------
+    InvalidParameter : an argument outside its domain.
+    """
+    _require_cluster(setting, cluster)
+    grid = np.asarray(radii)
+    return _step_tails(setting, cluster, grid[1:], grid[:-1])
+
+
 def _norm_tail(
     intervals: tuple[FloatArray, FloatArray, FloatArray],
     a: float,
     farthest: FloatArray,
-    distance: float,
+    distance: FloatArray,
     sigma: float,
     dimension: int,
-    bound: float,
-) -> float:
-    """Log of a limit on the norm of a step or a gradient, summed over the intervals (i,) of K.
+    bound: FloatArray,
+) -> FloatArray:
+    """Logs of limits (...,) on the norm of a step or a gradient, over all intervals (i,) of K.
 
     ``farthest`` is the largest factor on the distance in each interval.
     """
     _low, high, log_weight = intervals
-    mean = distance * farthest if distance > 0 else np.zeros_like(farthest)
+    distance = distance[..., None]
+    with np.errstate(invalid="ignore"):  # no distance times an endless interval
+        mean = np.where(distance > 0, distance * farthest, 0.0)
     along = (a * sigma) ** 2 * high
     across = a**2 * (distance**2 + sigma**2) * high
-    log_tail = _log_chernoff(mean, along, across, dimension - 1, bound)
-    return min(0.0, float(special.logsumexp(log_weight + log_tail)) + _ROUNDING)
+    log_tail = _log_chernoff(mean, along, across, dimension - 1, bound[..., None])
+    return np.minimum(0.0, _log_sum(log_weight + log_tail) + _ROUNDING)
+
+
+def _log_sum(logs: FloatArray) -> FloatArray:
+    """Log of the sum of exponentials along the last axis."""
+    largest = logs.max(axis=-1)
+    largest = np.where(np.isfinite(largest), largest, 0.0)
+    with np.errstate(divide="ignore"):
+        total = np.log(np.exp(logs - largest[..., None]).sum(axis=-1))
+    return np.asarray(largest + total)
 
 
 def _require_cluster(setting: StepSetting, cluster: int) -> None:
@@ -249,7 +297,9 @@ def log_gradient_tail(
     if bound == math.inf:
         return -math.inf
     intervals, a = _intervals(n_samples), 2.0 / n_samples
-    return _norm_tail(intervals, a, a * intervals[1], distance, sigma, dimension, bound)
+    reach = a * intervals[1]
+    at = np.array(distance), sigma, dimension, np.array(bound)
+    return float(_norm_tail(intervals, a, reach, *at))
 
 
 @validated(setting=Record(StepSetting), radius=_DISTANCE)
@@ -292,8 +342,7 @@ def log_step_tail(setting: StepSetting, radius: float, bounds: Sequence[float] |
         for first, bound in zip(same_clusters(setting), allowed.tolist(), strict=True)
     }
     logs = [tails[key] for key in zip(same_clusters(setting), allowed.tolist(), strict=True)]
-    total = float(special.logsumexp([*logs, log_label_tail(setting, radius)]))
-    return min(0.0, total)
+    return min(0.0, float(_log_sum(np.array([*logs, log_label_tail(setting, radius)]))))
 
 
 @validated(
@@ -377,7 +426,7 @@ def _quantile(setting: StepSetting, cluster: int, start: float, log_share: float
     along = (a * setting.sigma) ** 2 * high
     across = a**2 * (start**2 + setting.sigma**2) * high if dof else np.zeros_like(high)
     usable = np.isfinite(mean) & np.isfinite(along) & np.isfinite(across)
-    rest = float(special.logsumexp(log_weight[~usable])) if not usable.all() else -math.inf
+    rest = float(_log_sum(log_weight[~usable])) if not usable.all() else -math.inf
     weight = log_weight[usable]
     excess = np.maximum(weight - log_share, 0.0) + _SPARE
     t, constant = _exponents(mean[usable], along[usable], across[usable], dof, excess)
@@ -408,18 +457,12 @@ def _exponents(
 ) -> tuple[FloatArray, FloatArray]:
     r"""Exponents t of Chernoff's bound, and the logs of the moments there, interval by interval.
 
-    t minimises the square at which the bound falls to ``exp(-excess)``.
+    t minimises the square at which the bound falls to ``exp(-excess)``: with the moment's log c(t),
+    :math:`tc'(t)-c(t)` is the excess.
     """
-    largest = np.maximum(along, across)
-    shares = _share_grid()
-    rows = np.arange(len(mean))
-    for _ in range(3):
-        t = shares / (2.0 * largest[:, None])
-        constant = _log_moment(t, mean, along, across, dof)
-        square = (constant + excess[:, None]) / t
-        best = np.argmin(square, axis=1)
-        shares = _finer(shares, best, square.shape)
-    return t[rows, best], constant[rows, best]
+    scaled = _Scaled.of(mean, along, across, dof)
+    t = scaled.exponent(lambda u, p, q: (scaled.gap(u, p, q), 0.5 * u * scaled.bend(p, q)), excess)
+    return t, _log_moment(t, mean, along, across, dof)
 
 
 @lru_cache(maxsize=256)
@@ -481,57 +524,113 @@ def _log_lower(n: int, x: FloatArray) -> FloatArray:
 
 
 def _log_chernoff(
-    mean: FloatArray, along: FloatArray, across: FloatArray, dof: int, bound: float
+    mean: FloatArray, along: FloatArray, across: FloatArray, dof: int, bound: FloatArray
 ) -> FloatArray:
-    r"""Log of Chernoff's limit on :math:`P((\mu+sw)^2+c\,\chi^2_{dof}>b^2)`, interval by interval.
+    r"""Logs of Chernoff's limits on :math:`P((\mu+sw)^2+c\,\chi^2_{dof}>b^2)`, each interval's.
 
-    ``along`` is :math:`s^2`, ``across`` is c.  The exponent t is searched on a logarithmic grid and
-    refined twice.  Every t gives a valid limit.  A bound beyond the range of its square is replaced
-    by a smaller one, whose limit is larger.
+    ``along`` is :math:`s^2`, ``across`` is c.  At the best exponent t the derivative of the
+    moment's log is :math:`b^2`.  Every t gives a valid limit.  A bound beyond the range of its
+    square is replaced by a smaller one, whose limit is larger.
     """
-    bound = min(bound, _LARGEST_BOUND)
+    square = np.minimum(bound, _LARGEST_BOUND) ** 2
+    mean, along, across, square = np.broadcast_arrays(mean, along, across, square)
     out = np.zeros(mean.shape)
     usable = np.isfinite(mean) & np.isfinite(across) & np.isfinite(along)
-    mean, along, across = mean[usable], along[usable], across[usable]
+    mean, along, across, square = mean[usable], along[usable], across[usable], square[usable]
     if not mean.size:
         return out
     if dof == 0:
         across = np.zeros_like(across)
-    largest = np.maximum(along, across)
-    # t = share / (2 largest): shares in (0, 1) keep the moments finite.
-    shares = _share_grid()
-    for _ in range(3):
-        t = shares / (2.0 * largest[:, None])
-        value = _log_moment(t, mean, along, across, dof) - t * bound**2
-        best = np.argmin(value, axis=1)
-        found = value[np.arange(len(mean)), best]
-        shares = _finer(shares, best, value.shape)
-    out[usable] = np.minimum(0.0, found)
+    scaled = _Scaled.of(mean, along, across, dof)
+    more = square / scaled.largest - scaled.slope_at_zero
+    t = scaled.exponent(lambda u, p, q: (scaled.rise(u, p, q), scaled.bend(p, q)), more)
+    out[usable] = np.minimum(0.0, _log_moment(t, mean, along, across, dof) - t * square)
     return out
 
 
 def _log_moment(
     t: FloatArray, mean: FloatArray, along: FloatArray, across: FloatArray, dof: int
 ) -> FloatArray:
-    r"""Log of :math:`E\exp(t((\mu+sw)^2+c\,\chi^2_{dof}))`, a row of exponents an interval."""
+    r"""Logs of :math:`E\exp(t((\mu+sw)^2+c\,\chi^2_{dof}))`, all (i,)."""
     twice = 2.0 * t
-    inside = 1.0 - twice * along[:, None]
     return np.asarray(
-        t * mean[:, None] ** 2 / inside
-        - 0.5 * np.log1p(-twice * along[:, None])
-        - 0.5 * dof * np.log1p(-twice * across[:, None])
+        t * mean**2 / (1.0 - twice * along)
+        - 0.5 * np.log1p(-twice * along)
+        - 0.5 * dof * np.log1p(-twice * across)
     )
 
 
-def _finer(shares: FloatArray, best: IntArray, shape: tuple[int, ...]) -> FloatArray:
-    """A finer grid (i, 17) of exponents between the neighbours of the best ones."""
-    rows = np.arange(shape[0])
-    shares = np.broadcast_to(shares, shape)
-    left = shares[rows, np.maximum(best - 1, 0)]
-    right = shares[rows, np.minimum(best + 1, shape[1] - 1)]
-    return np.asarray(left[:, None] + (right - left)[:, None] * np.linspace(0.0, 1.0, 17))
+@dataclass(frozen=True)
+class _Scaled:
+    r"""The moment's log c(t) in units in which it exists for u in [0, 1), :math:`t=u/(2L)`.
+
+    L is ``largest``, the larger of :math:`s^2` and c, and ``mean`` :math:`\mu^2/L`, ``along``
+    :math:`s^2/L` and ``across`` :math:`c/L`, each (i,).  The methods take u,
+    :math:`p=1-u\,`\ ``along`` and :math:`q=1-u\,`\ ``across``.
+    """
+
+    largest: FloatArray
+    mean: FloatArray
+    along: FloatArray
+    across: FloatArray
+    dof: int
+
+    @classmethod
+    def of(cls, mean: FloatArray, along: FloatArray, across: FloatArray, dof: int) -> _Scaled:
+        largest = np.maximum(along, across)
+        return cls(largest, mean / largest * mean, along / largest, across / largest, dof)
+
+    @property
+    def slope_at_zero(self) -> FloatArray:
+        """c'(0) over L: the mean of the square."""
+        return self.mean + self.along + self.dof * self.across
+
+    def rise(self, u: FloatArray, p: FloatArray, q: FloatArray) -> FloatArray:
+        """c'(t) less c'(0), over L."""
+        own = self.mean * self.along * (1.0 + p) / p**2 + self.along**2 / p
+        return np.asarray(u * (own + self.dof * self.across**2 / q))
+
+    def bend(self, p: FloatArray, q: FloatArray) -> FloatArray:
+        """The derivative of c'/L by u."""
+        own = 2.0 * self.mean * self.along / p**3 + (self.along / p) ** 2
+        return np.asarray(own + self.dof * (self.across / q) ** 2)
+
+    def gap(self, u: FloatArray, p: FloatArray, q: FloatArray) -> FloatArray:
+        """t c'(t) - c(t)."""
+        own = self.mean * self.along * (u / p) ** 2 + _log_gap(u * self.along, p)
+        return np.asarray(0.5 * (own + self.dof * _log_gap(u * self.across, q)))
+
+    def exponent(
+        self,
+        grown: Callable[[FloatArray, FloatArray, FloatArray], tuple[FloatArray, FloatArray]],
+        target: FloatArray,
+    ) -> FloatArray:
+        """The t at which a function that grows from 0 at u = 0 meets its target.
+
+        ``grown(u, p, q)`` gives the function and its derivative by u.  Its log is close to a
+        straight line in :math:`y=\\log(u/(1-u))`, so that a few of Newton's steps are enough.  A
+        step that leaves the interval of the root halves it instead.  A target that is not met in
+        :math:`[10^{-9},1-10^{-6}]` gives an end.
+        """
+        low, high = np.full(target.shape, -1e300), np.full(target.shape, 1e300)
+        y, log_target = np.where(target > 0, 0.0, _FIRST), np.log(np.maximum(target, 1e-300))
+        for _ in range(_NEWTON_STEPS):
+            u, rest = special.expit(y), special.expit(-y)
+            value, slope = grown(
+                u, (1.0 - self.along) + self.along * rest, (1.0 - self.across) + self.across * rest
+            )
+            distance = log_target - np.log(value)
+            low, high = np.where(distance > 0, y, low), np.where(distance > 0, high, y)
+            found = y + distance * value / (slope * u * rest)
+            found = np.where((low <= found) & (found <= high), found, 0.5 * (low + high))
+            found = np.clip(found, _FIRST, _LAST)
+            moved, y = float(np.max(np.abs(found - y))), found
+            if moved < _NEAR_ENOUGH:
+                break
+        return np.asarray(special.expit(y) / (2.0 * self.largest))
 
 
-def _share_grid() -> FloatArray:
-    grid = np.geomspace(1e-9, 0.5, 24)
-    return np.concatenate([grid, 1.0 - np.geomspace(0.5, 1e-6, 16)[1:]])[None, :]
+def _log_gap(z: FloatArray, rest: FloatArray) -> FloatArray:
+    """z / (1 - z) + log(1 - z) for z in [0, 1), with ``rest`` = 1 - z, to 1e-11 of its size."""
+    series = z * z * (0.5 + z * (2.0 / 3.0 + z * (0.75 + 0.8 * z)))
+    return np.where(z < 1e-3, series, z / rest + np.log(rest))

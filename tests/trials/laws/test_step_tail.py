@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -15,9 +16,12 @@ from trials.checks import InvalidParameter
 from trials.experiments.ifca.step import STEP, TRAJECTORY
 from trials.laws.step_tail import (
     StepSetting,
+    _log_chernoff,
+    _log_moment,
     _quantile,
     log_cluster_tail,
     log_gradient_tail,
+    log_growth_tails,
     log_label_tail,
     log_run_tail,
     log_step_tail,
@@ -145,6 +149,38 @@ def test_the_limit_grows_with_the_start_and_falls_with_the_bound() -> None:
     assert np.all(np.diff(by_bound) <= 1e-9)
     assert log_cluster_tail(s, 0, 0.2, 0.0) == 0.0
     assert log_cluster_tail(s, 0, 0.2, math.inf) == -math.inf
+
+
+def test_tails_of_neighbouring_radii_are_those_of_single_steps() -> None:
+    s, radii = setting(sizes=[100, 156]), np.geomspace(1e-3, 0.4, 40)
+    for cluster in (0, 1):
+        each = [
+            log_cluster_tail(s, cluster, float(high), float(low))
+            for low, high in itertools.pairwise(radii)
+        ]
+        found = log_growth_tails(s, cluster, radii)
+        assert found == pytest.approx(each, rel=1e-6, abs=1e-9)
+        assert -1e4 < found.min() < -10
+        assert found.max() > -1.0
+
+
+@pytest.mark.parametrize("dof", [0, 1, 9, 10_000])
+def test_the_exponent_is_the_best_of_a_dense_grid(dof: int) -> None:
+    """200,000 exponents.  Limits are above the best of them by rounding, or at the grid's end."""
+    rng = np.random.default_rng(dof)
+    mean, along, across = 10.0 ** rng.uniform(-2, 2, (3, 60))
+    usual = mean**2 + along + dof * across
+    bound = np.sqrt(usual * rng.uniform(0.5, 6.0, 60))
+    found = _log_chernoff(mean, along, across, dof, bound)
+    grid = np.sort(np.concatenate([np.geomspace(1e-9, 1, 10**5), 1 - np.geomspace(1e-6, 1, 10**5)]))
+    grid = grid[(grid >= 1e-9) & (grid <= 1 - 1e-6)]
+    for i in range(60):
+        t = grid / (2 * max(along[i], across[i] if dof else 0.0))
+        limits = (
+            _log_moment(t, mean[i], along[i], across[i] if dof else 0.0, dof) - t * bound[i] ** 2
+        )
+        best = min(0.0, float(limits.min()))
+        assert best - 1e-3 <= found[i] <= best + 1e-6 * abs(best) + 1e-9
 
 
 def test_a_step_size_that_is_too_large_is_seen_without_a_trial() -> None:

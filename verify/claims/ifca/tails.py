@@ -10,14 +10,13 @@ from __future__ import annotations
 import json
 import math
 from functools import lru_cache
-from itertools import pairwise
 
 import numpy as np
 
 from trials.experiments.ifca.geometry import sizes_of, step_sizes_of
 from trials.laws.step_tail import (
     StepSetting,
-    log_cluster_tail,
+    log_growth_tails,
     log_label_tail,
     log_run_tail,
     log_step_tail,
@@ -99,13 +98,7 @@ def _growth_limit(spelling: str, n_steps: int, above: float) -> float:
         count = max(2, math.ceil(math.log(start / least) / math.log(_GRID)) + 1)
         grid = np.geomspace(least, start, count)
         first = same_clusters(setting)
-        rises = {
-            j: max(
-                log_cluster_tail(setting, j, float(high), float(low))
-                for low, high in pairwise(grid)
-            )
-            for j in set(first)
-        }
+        rises = {j: float(log_growth_tails(setting, j, grid).max()) for j in set(first)}
         logs += [rises[j] for j in first]
     total = float(np.logaddexp.reduce(logs))
     return min(0.0, math.log(n_steps) + total)
