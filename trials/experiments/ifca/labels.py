@@ -79,6 +79,7 @@ LABELS = add_experiment(
     columns=("misidentified", "pairwise", "probability"),
     simulate=_simulate_labels,
     parameters=CLIENT.extended({}, fits_in_memory("features", "n", "d")),
+    block_size=4096,  # a trial takes a few microseconds
 )
 
 
