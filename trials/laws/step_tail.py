@@ -64,8 +64,8 @@ _ROUNDING = 1e-9
 _SPARE = 3.0  # the exponents are chosen for the share over so many units of log probability
 _CANDIDATES = (-1.0, -2.0, -4.0, -7.0, -12.0, -20.0, -40.0, -80.0, -160.0)
 _LARGEST_BOUND = 1e100  # its square is finite
-# Newton's steps to an exponent: the ends of y, the size of the last step, and their number.  After a
-# step about its square is left, and costs the square of that times the limit's own exponent.
+# Newton's steps to an exponent: the ends of y, the size of the last step, and their number.  About
+# its square is left after it, and costs the square of that times the limit's own exponent.
 _FIRST, _LAST, _NEAR_ENOUGH, _NEWTON_STEPS = math.log(1e-9), math.log(1e6), 1e-3, 40
 
 # Products of two squares of such lengths stay inside the range of floats.

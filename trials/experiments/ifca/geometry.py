@@ -179,6 +179,6 @@ def _bernoulli_centres(
         last = min(first + at_once, n_trials)
         vectors = np.array([_bernoulli_vectors(rng, k, d) for _ in range(first, last)])
         centres = _random_centres(vectors, Delta=delta)
-        factors = np.linalg.qr(centres.swapaxes(-1, -2), mode="r")
+        factors = np.asarray(np.linalg.qr(centres.swapaxes(-1, -2), mode="r"))
         fixed[first:last] = factors.swapaxes(-1, -2)
     return fixed
