@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import mpmath
 import sympy as sp
@@ -133,13 +134,14 @@ def evaluate_log(expr: sp.Expr, values: LogValues) -> LogNumber:
             raise KeyError(f"no value for {expr.name}; given: {', '.join(sorted(values))}")
         value = values[expr.name]
         return value if isinstance(value, LogNumber) else LogNumber.of(float(value))
-    if expr.is_number and not expr.free_symbols and (expr.is_Rational or expr.is_Float):
+    if expr.is_Rational or expr.is_Float:
         return _exact(expr)
     if expr is sp.E or expr is sp.pi or expr.is_NumberSymbol:
         return LogNumber.of(float(expr))
     return _operation(expr, values)
 
 
+@lru_cache(maxsize=4096)
 def _exact(expr: sp.Expr) -> LogNumber:
     """A rational or a float of any size."""
     value = mpmath.mpf(expr.p) / expr.q if expr.is_Rational else mpmath.mpf(str(expr))

@@ -112,6 +112,17 @@ def _clients(
     u: FloatArray, spectra: FloatArray, x: FloatArray, params: Params, rng: np.random.Generator
 ) -> Round:
     """A round with the directions x (2, m, d) of its clients, which may come in any order."""
+    weights = _weigh(u, spectra, x, params, rng)
+    if x.shape[2] > LARGEST_FORMED:
+        return Round(u, spectra, None, (x, weights))
+    matrix = (x[0] * weights[:, None]).T @ x[1] / len(weights)
+    return Round(u, spectra, matrix, None)
+
+
+def _weigh(
+    u: FloatArray, spectra: FloatArray, x: FloatArray, params: Params, rng: np.random.Generator
+) -> FloatArray:
+    """The products (m,) of the residuals.  Directions x (2, m, d) get their covariances here."""
     sigma = params["sigma"] * params["unit"]
     residual = sigma * Law(name=params["noise"]).draw(rng, x.shape[:2])
     ends = np.cumsum(rng.multinomial(x.shape[1], shares_of(params)))
@@ -120,11 +131,7 @@ def _clients(
         if (spectra[j] != 1.0).any():
             x[:, own] *= np.sqrt(spectra[j])
         residual[:, own] += x[:, own] @ u[j]
-    weights = residual[0] * residual[1]
-    if x.shape[2] > LARGEST_FORMED:
-        return Round(u, spectra, None, (x, weights))
-    matrix = (x[0] * weights[:, None]).T @ x[1] / len(weights)
-    return Round(u, spectra, matrix, None)
+    return np.asarray(residual[0] * residual[1])
 
 
 def draw_round(params: Params, rng: np.random.Generator) -> Round:
@@ -136,15 +143,28 @@ def draw_round(params: Params, rng: np.random.Generator) -> Round:
 
 
 def draw_isotropic_round(params: Params, rng: np.random.Generator) -> Round:
-    """The same of Gaussian features with covariance I and k <= d, in at most k + m coordinates.
+    r"""The same of Gaussian features with covariance I and k <= d, in at most k + m coordinates.
 
     The first k coordinates are those of the errors, since every column is invariant under
     rotations.  In the other d - k dimensions m rows of each half are L Q, with L Bartlett's factor
     and Q orthonormal rows that are independent of all else.  Where m < d - k they are a basis, of
     its own for each side of Y, in which the rows are L.
+
+    Where there are many clients, the first half is drawn in its k coordinates alone.  The others, B
+    (m, d - k), are independent of the second half Z and of the weights w.  So given V, the rows of
+    Z times w, :math:`B^\top V` has independent rows :math:`N(0,V^\top V)`.
     """
     k, m = params["k"], params["m"]
     beyond = params["d"] - k
+    if m >= 2 * params["d"] and params["d"] <= LARGEST_FORMED:
+        u = params["unit"] * np.eye(k, k + beyond)
+        u[-1] *= params["short"]
+        z = rng.standard_normal((m, k + beyond))
+        within = np.stack([rng.standard_normal((m, k)), z[:, :k]])
+        z *= _weigh(u[:, :k], np.ones((k, k)), within, params, rng)[:, None]
+        others = rng.standard_normal((beyond, k + beyond)) @ np.linalg.cholesky(z.T @ z).T
+        matrix = np.concatenate([within[0].T @ z, others]) / m
+        return Round(u, np.ones_like(u), matrix, None)
     u = params["unit"] * np.eye(k, k + min(beyond, m))
     u[-1] *= params["short"]
     x = rng.standard_normal((2, m, k + min(beyond, m)))
