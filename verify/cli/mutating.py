@@ -36,6 +36,9 @@ from verify.stored import claim_documents, read_score
 
 #: CPU seconds, as experiments declare them, of the new trials of one change of meaning.
 MEANING_SECONDS = 3.0
+#: Claims whose samples are judged, and stored, with the run opened once.  To open a quick run takes
+#: a tenth of a second, about as long as a sample of a claim's mutants.
+_TOGETHER = 8
 
 
 def mutate_run(
@@ -75,13 +78,20 @@ def mutate_run(
             found = _whole(store, chosen, standings, config.profile)
         else:
             found = _sample(store, chosen, standings, config.profile, sample, jobs, papers.files)
-        scores = []
-        for planned, score in zip(chosen, found, strict=True):
-            scores.append(score)
-            is_sample = sample is not None
-            _keep(directory, config.profile, str(planned.selection), score, is_sample=is_sample)
-            if not as_json:
-                _print(score)
+        scores: list[Score] = []
+        new: dict[str, Score] = {}
+        at_once = 1 if sample is None else _TOGETHER
+        try:
+            for planned, score in zip(chosen, found, strict=True):
+                scores.append(score)
+                new[str(planned.selection)] = score
+                if len(new) == at_once:
+                    _keep(directory, config.profile, new, is_sample=sample is not None)
+                    new = {}
+                if not as_json:
+                    _print(score)
+        finally:  # an interrupted call keeps what it has found
+            _keep(directory, config.profile, new, is_sample=sample is not None)
     return _close(scores, as_json)
 
 
@@ -198,23 +208,28 @@ def _examination(
 
 @dataclass(frozen=True, kw_only=True)
 class SampleRequest:
-    """Everything that a worker needs to judge a sample of one claim's mutants."""
+    """Everything that a worker needs to judge a sample of the mutants of some claims."""
 
-    selection: str
+    selections: tuple[str, ...]
     profile: str
-    standing: Standing
+    standings: tuple[Standing, ...]
     sample: int
     run: str
     files: tuple[ClaimsFile, ...] = ()
 
 
-def sample_request(request: SampleRequest) -> Score:
-    """Judge a sample on the stored trials alone.  A worker calls this function."""
+def sample_request(request: SampleRequest) -> list[Score]:
+    """Judge samples on the stored trials alone.  A worker calls this function."""
     papers = from_files(request.files)
-    (planned,) = plan(papers, [request.selection], PROFILES[request.profile]).claims
+    claims = plan(papers, request.selections, PROFILES[request.profile]).claims
+    named = {str(planned.selection): planned for planned in claims}
     with RunStore.open(Path(request.run), readonly=True) as store:
-        examination = _examination(planned, request.profile, request.standing, store)
-        return score_mutants(examination, request.sample, steps=0)
+        return [
+            score_mutants(
+                _examination(named[name], request.profile, standing, store), request.sample, steps=0
+            )
+            for name, standing in zip(request.selections, request.standings, strict=True)
+        ]
 
 
 def _sample(
@@ -232,31 +247,35 @@ def _sample(
             executor.submit_call(
                 sample_request,
                 SampleRequest(
-                    selection=str(planned.selection),
+                    selections=tuple(str(planned.selection) for planned in chosen[part]),
                     profile=profile,
-                    standing=standing,
+                    standings=tuple(standings[part]),
                     sample=sample,
                     run=str(store.path.resolve()),
                     files=files,
                 ),
             )
-            for planned, standing in zip(chosen, standings, strict=True)
+            for first in range(0, len(chosen), _TOGETHER)
+            for part in [slice(first, first + _TOGETHER)]
         ]
         for call in calls:
-            yield call.result()
+            yield from call.result()
 
 
-def _keep(directory: Path, profile: str, name: str, score: Score, *, is_sample: bool) -> None:
-    """Store a score at once, so that an interrupted call loses one claim's work.
+def _keep(directory: Path, profile: str, found: Mapping[str, Score], *, is_sample: bool) -> None:
+    """Store the scores of some claims, the run opened once.
 
     A sample does not replace a score of all mutants at the same profile.
     """
+    if not found:
+        return
     store, _ = session.open_run(directory)
     with store:
-        known = read_score(store, "power", name)
-        known = known if is_sample and known and known["profile"] == profile else None
-        if known is None or len(known["judged"]) <= len(score.judged):
-            store.put_document("power", name, {"profile": profile, **score.as_dict()})
+        for name, score in found.items():
+            known = read_score(store, "power", name)
+            known = known if is_sample and known and known["profile"] == profile else None
+            if known is None or len(known["judged"]) <= len(score.judged):
+                store.put_document("power", name, {"profile": profile, **score.as_dict()})
 
 
 def _keep_meaning(

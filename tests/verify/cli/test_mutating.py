@@ -7,13 +7,16 @@ import json
 import pytest
 from click.testing import CliRunner
 
+from trials.run.directory import STORE_NAME
 from trials.run.store import RunStore
 from verify import session
 from verify.cli.app import application
-from verify.cli.mutating import _keep, _print_by_procedure
+from verify.cli.mutating import SampleRequest, _keep, _print_by_procedure, sample_request
+from verify.mutation.examination import Standing
 from verify.mutation.outcomes import Judged
 from verify.mutation.score import Score
 from verify.session import RunConfig
+from verify.stored import read_score
 
 pytestmark = pytest.mark.usefixtures("forked_workers")
 CLAIM = "ifca.cor1-burn-in"
@@ -73,11 +76,48 @@ def test_a_new_score_replaces_the_stored_one_unless_it_is_a_smaller_sample(
         return Score(claim=CLAIM, procedure="Search", original="SUPPORTED", judged=tried)
 
     session.create(tmp_path, RunConfig()).close()
-    _keep(tmp_path, "quick", CLAIM, score(3, "survived"), is_sample=True)
-    _keep(tmp_path, profile, CLAIM, score(judged, "refuted"), is_sample=is_sample)
+    _keep(tmp_path, "quick", {CLAIM: score(3, "survived")}, is_sample=True)
+    _keep(tmp_path, profile, {CLAIM: score(judged, "refuted")}, is_sample=is_sample)
     stored = power_of(tmp_path)
     assert (stored["n_caught"], len(stored["judged"])) == ((judged, judged) if is_kept else (0, 3))
     assert stored["profile"] == (profile if is_kept else "quick")
+
+
+def test_claims_that_are_judged_together_have_the_scores_of_each_alone(finished):
+    supported = Standing(verdict="SUPPORTED", mark="SUPPORTED", resolution=None, level=0.05)
+
+    def scores(*names):
+        request = SampleRequest(
+            selections=names,
+            profile="quick",
+            standings=(supported,) * len(names),
+            sample=1,
+            run=str(finished / STORE_NAME),
+        )
+        return sample_request(request)
+
+    together = scores("sxy.eq35", CLAIM)
+    assert [score.claim for score in together] == ["sxy.eq35", CLAIM]
+    assert together == [*scores("sxy.eq35"), *scores(CLAIM)]
+    assert all(score.n_caught for score in together)
+
+
+def test_samples_are_stored_with_the_run_opened_once_for_several(tmp_path, monkeypatch):
+    session.create(tmp_path, RunConfig()).close()
+    opened = []
+    open_run = session.open_run
+
+    def counted(directory, **named):
+        opened.append(named)
+        return open_run(directory, **named)
+
+    monkeypatch.setattr(session, "open_run", counted)
+    score = Score(claim=CLAIM, procedure="Search", original="SUPPORTED")
+    _keep(tmp_path, "quick", {"a": score, "b": score}, is_sample=True)
+    _keep(tmp_path, "quick", {}, is_sample=True)
+    assert opened == [{}]
+    with open_run(tmp_path, readonly=True)[0] as store:
+        assert {read_score(store, "power", name)["claim"] for name in ("a", "b")} == {CLAIM}
 
 
 def test_a_sample_of_nothing_is_refused(finished):
