@@ -62,7 +62,9 @@ local function numeric(text)
   local plain = text:gsub("\\times", "\1"):gsub("\\pm", "\2"):gsub("\\,", "\3"):gsub("\\ ", " ")
   if not plain:match("^[-%d.,%[%]() \1\2\3^{}]+$") then return nil end
   plain = plain:gsub("\1", " times "):gsub("\2", " plus.minus "):gsub("\3", " thin ")
-  return "$" .. plain:gsub(" +", " "):gsub("{", "("):gsub("}", ")") .. "$"
+  -- Typst displays a formula with blanks at its ends, as a lone sign would have.
+  plain = plain:gsub(" +", " "):gsub("^ ", ""):gsub(" $", "")
+  return "$" .. plain:gsub("{", "("):gsub("}", ")") .. "$"
 end
 
 -- Fences that grow with their content, as native Typst delimiters instead of relations.

@@ -197,6 +197,7 @@ def test_embedded_tables_keep_a_first_cell_of_digits() -> None:
         ("P(S)", "$P \\( S \\)$"),
         (r"12\,000", "$12 thin 000$"),
         (r"(1.2 \pm 0.3) \times 10^{-5}", "$(1.2 plus.minus 0.3) times 10^(-5)$"),
+        (r"\pm", "$plus.minus$"),  # with blanks at its ends Typst would display it
         (r"[0,\ 0.5]", "$[0, 0.5]$"),
         ("-0.5", "$-0.5$"),
     ],
