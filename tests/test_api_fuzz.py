@@ -109,6 +109,7 @@ GOOD = {
     "distance": np.array([0.5, 1.0]), "n_samples": 5, "theta": CENTRES + 0.1,
     "theta_star": CENTRES, "cluster_sizes": np.array([3, 3]), "gamma": 0.5, "n_steps": 2,
     "n_fixed": None, "distances": np.array([[0.1, 1.0], [1.0, 0.2]]), "models": CENTRES,
+    "run_ifca_skipping.excess": np.inf,
     "reference": CENTRES, "model_distance.models": CENTRES[None],
     "nearest_distance.models": CENTRES[None], "profile": "equal", "p_min": None, "ratio": 1.0,
     "fractions": np.array([0.4, 0.6]), "Delta": 1.0, "centered": True, "shape": (2,),

@@ -155,7 +155,7 @@ def run_ifca(
     """
     starts, step_sizes = _check_runs(starts, step_sizes, reference, divergence_bound)
     _require_dimension(data, starts)
-    scratch = _Scratch(data, starts)
+    scratch = PlainPass(data, starts)
 
     def add(
         _iteration: int, _going: IntArray, models: FloatArray, labels: IntArray, descent: FloatArray
@@ -224,13 +224,13 @@ def run_resampled_ifca(
                     f"a batch of iteration {iteration} has m={batch.n_clients} clients; "
                     f"m must be {n_clients} in every batch"
                 )
-        _Scratch(to_identify, starts).label(models, labels)
-        _Scratch(to_descend, starts).add(models, labels, descent)
+        PlainPass(to_identify, starts).label(models, labels)
+        PlainPass(to_descend, starts).add(models, labels, descent)
 
     return _iterate(add, n_clients, starts, step_sizes, n_iterations, reference, divergence_bound)
 
 
-class _Scratch:
+class PlainPass:
     """A data set with the client groups and the buffers that its kernels write to."""
 
     def __init__(self, data: ClientData, starts: FloatArray) -> None:
@@ -321,7 +321,7 @@ def _iterate(
             going, labels, sizes = going[~leaving], labels[~leaving], sizes[~leaving]
         models, descent = descent, models
         n_steps[going] += 1
-        if distances is not None and reference is not None:
+        if distances is not None and reference is not None and going.size:
             distances[t + 1 :, going] = model_distance(models.reshape(-1, k, d), reference)
 
     final[going] = models.reshape(-1, k, d)

@@ -44,6 +44,7 @@ _SLOWNESS = 3.0
 # differ by orders of magnitude, a subtraction may cancel all correct digits.
 _LOSS = 64.0
 _FINITE = 1e300
+_LEAST_PART = 0.25  # of a set that gets a matrix before the budget pays for all of it
 _ULP = float(np.finfo(np.float64).eps)
 
 
@@ -86,6 +87,11 @@ class NormalMatrices:
         self.clock = 0
         self.version = 0
         self.n_built = 0
+        self.row_price = 0.47 * d  # of a row in a matrix, in products of a row with a model
+        self.copy_price, self.eigenvalue_price = 0.25 * d**2, 2.0 * d**2
+        self.work = 0.0
+        self.latest: int = 0
+        self.part: int | None = None  # the matrix that grows
 
     def plan(
         self, members: BoolArray, loss: float = _LOSS
@@ -147,7 +153,13 @@ class NormalMatrices:
         most = loss * np.asarray(members @ self.weights)
         return np.asarray((self.spreads <= most[:, None]).all(axis=2))
 
-    def note_gradients(self, members: BoolArray, rest: NDArray[np.int8], n_left: int) -> None:
+    def note_gradients(
+        self,
+        members: BoolArray,
+        rest: NDArray[np.int8],
+        n_left: int,
+        budget: float = np.inf,
+    ) -> None:
         """Note one more gradient of each set (s, m), and make the matrices that will save time.
 
         `n_left` is the number of gradients of each set that are still to come.  `plan` returned
@@ -155,6 +167,9 @@ class NormalMatrices:
         cost of waiting grows in each iteration by the time that its matrix would have saved.  The
         saving yet to come is estimated from the share of it that the sets of the last iteration
         would have had: many runs that hold a set twice in a row are likely to keep it.
+
+        No more than the `budget` is spent, in products of a row with a model.  Where it falls short
+        of a set, a part of the set gets a matrix, which grows in later iterations.
         """
         previous, self.previous = self.previous, members.copy()
         if previous is None or previous.shape != members.shape:
@@ -179,12 +194,41 @@ class NormalMatrices:
             cost = rows[candidate] * self.data.dimension**2
             if n_left * saved < cost or max(self.waited, lasting * saved) < cost:
                 return
+            member, share = self._affordable(members[candidate], rest[candidate], budget)
+            if not share:
+                return
             full = len(self.matrices) == self.capacity
-            made = self.make(members[candidate])
-            self.waited = 0.0
-            if full or not made:  # at most once an iteration: a dropped one may be needed again
+            spent = self.work
+            made = self.make(member)
+            budget -= self.work - spent
+            self.waited *= 1.0 - share
+            if share < 1.0:
+                self.part = self.latest
+            # At most once an iteration where a dropped one may be needed again.
+            if full or not made or share < 1.0:
                 return
             _, rest = self.plan(members)
+
+    def _affordable(
+        self, member: BoolArray, rest: NDArray[np.int8], budget: float
+    ) -> tuple[BoolArray, float]:
+        """The part of a set (m,) whose matrix the budget pays for, and its share of the work.
+
+        The share is 0 where the budget is too small to begin.
+        """
+        lacking = np.flatnonzero(rest)
+        sizes = self.sizes[lacking] * np.abs(rest[lacking])
+        rows = np.cumsum(sizes)
+        n_paid = int(
+            np.searchsorted(rows, (budget - self.copy_price) / self.row_price, side="right")
+        )
+        if n_paid == len(lacking):
+            return member, 1.0
+        if not n_paid or rows[n_paid - 1] < max(_LEAST_PART * rows[-1], 2.0 * self.price):
+            return member, 0.0
+        part, unpaid = member.copy(), lacking[n_paid:]
+        part[unpaid] = member[unpaid] - rest[unpaid] > 0  # as the known terms have them
+        return part, float(rows[n_paid - 1] / rows[-1])
 
     def _saved_rows(
         self, rows: FloatArray, members: BoolArray, candidates: BoolArray
@@ -223,6 +267,8 @@ class NormalMatrices:
             square = part[:, top : top + _MIRROR]
             square[:] = np.tril(square) + np.tril(square, -1).T
         self.n_built += 1
+        self.work += self.copy_price
+        self.work += self.row_price * float(np.abs(rest[0]) @ self.sizes)
         self._keep(member, matrix.T, vector, spread, self._estimate(terms[0], rest[0], spread[0]))
         return True
 
@@ -235,6 +281,7 @@ class NormalMatrices:
         known = self.intervals[b]
         if known is None or (known[1] > most and not self.exact[b]):
             eigenvalues = np.linalg.eigvalsh(self.matrices[b])
+            self.work += self.eigenvalue_price
             doubt = 8.0 * len(eigenvalues) * _ULP * eigenvalues[-1]
             low, high = max(eigenvalues[0] - doubt, 0.0), eigenvalues[-1] + doubt
             known = self.intervals[b] = float(low), float(high)
@@ -286,10 +333,13 @@ class NormalMatrices:
         spread: FloatArray,
         interval: tuple[float, float] | None,
     ) -> None:
-        """Store a matrix (d, d), in the place of the one used longest ago when all are taken."""
+        """Store a matrix (d, d): in the place of a part that has grown to it, or of the one used
+        longest ago when all are taken.
+        """
         self.version += 1
         self.clock += 1
-        if len(self.matrices) < self.capacity:
+        grows = self.part is not None and not (self.masks[self.part] & ~mask).any()
+        if len(self.matrices) < self.capacity and not grows:
             self.masks = np.concatenate([self.masks, mask[None]])
             self.spreads = np.concatenate([self.spreads, spread[None]])
             self.matrices.append(matrix)
@@ -297,12 +347,16 @@ class NormalMatrices:
             self.intervals.append(interval)
             self.exact.append(False)
             self.used.append(self.clock)
+            self.latest = len(self.matrices) - 1
             return
-        oldest = int(np.argmin(self.used))
-        self.masks[oldest], self.spreads[oldest] = mask, spread
-        self.matrices[oldest], self.vectors[oldest] = matrix, vector
-        self.intervals[oldest], self.exact[oldest] = interval, False
-        self.used[oldest] = self.clock
+        slot = self.part if grows and self.part is not None else int(np.argmin(self.used))
+        if slot == self.part:
+            self.part = None
+        self.masks[slot], self.spreads[slot] = mask, spread
+        self.matrices[slot], self.vectors[slot] = matrix, vector
+        self.intervals[slot], self.exact[slot] = interval, False
+        self.used[slot] = self.clock
+        self.latest = slot
 
 
 def _gain(rest: NDArray[np.int8]) -> FloatArray:

@@ -40,8 +40,14 @@ of the plain kernel in groups of different sizes.  While the steps contract, the
 units in the last place per step.  They no longer agree once an unstable run has amplified its
 rounding errors to the size of a margin.
 
-Two kinds of work are not skipped: the first iterations, in which most labels change, and runs with
-an unstable step.  Their labels keep changing, so most clients are evaluated in every iteration.
+**Start.**  What the proofs need costs about as much as some of the first iterations: norms, hulls,
+matrices.  So the plain kernel makes these iterations, as long as labels change (`Switch`).
+Everything that is spent for later savings is paid from what was saved before, and from a small
+share of the plain kernel's work.  The decision goes by counts of work (`trials.ifca.work`), and is
+the same on every machine.
+
+Runs with an unstable step save little.  Their labels keep changing, so most clients are evaluated
+in every iteration.
 """
 
 from __future__ import annotations
@@ -50,12 +56,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trials.checks import BoolArray, FloatArray, IntArray
+from trials.checks import BoolArray, FloatArray, IntArray, InvalidParameter
 from trials.ifca.linear import (
     GROUP_BYTES,
     RUN_DOMAINS,
     IfcaResult,
     Observer,
+    PlainPass,
     _check_runs,
     _iterate,
     _require_dimension,
@@ -73,10 +80,11 @@ from trials.ifca.loss_hulls import (
 from trials.ifca.normal_matrices import NormalMatrices
 from trials.ifca.settled import ClusterSets, SettledRuns, two_largest
 from trials.ifca.skipping_kernels import GoingRuns, Remainders, Scratch, certify, visit_clients
+from trials.ifca.work import CALL, EXCESS, PROOF, READ, Ledger, norm_work, plain_work
 from trials.models.clients import ClientData, client_groups
 from trials.models.run_status import DIVERGENCE_BOUND
 from trials.norms import length, row_lengths
-from trials.parameters import Function, Maybe, Record, validated
+from trials.parameters import Function, Maybe, RealOrInfinity, Record, validated
 
 HULL = 6
 """Largest number of directions of a hull.  A further one takes the place of the oldest."""
@@ -90,13 +98,22 @@ Hulls get fewer directions where they would need more.
 # The time to evaluate all clients for a few runs is that of reading the data, as for one run.
 _PRODUCTS = 0.25
 _EXTEND = 1.0
+# Work on a row in a pass: to read it, for a new direction, for the gradient of a model on its hull
+# and of another one.  Least squares over 61 passes, within 16 %.
+_PASS, _NEW, _KNOWN, _UNKNOWN = 10.0, 1.6, 0.9, 2.2
+_RATE = 1.3  # of such work, over that in the large products of the plain kernel
+_MATRIX = 10.0  # models whose product with a matrix takes as long as to read it
+_CAUTION = 2.0  # a run is given to the skipper if so many times the price is at hand
+_CALM = 0.05  # largest share of clients with new labels of a run whose labels rest
 _IDLE = 0.2  # a model this much nearer to its hull than another model of its run is left as it is
 
 _ULP = float(np.finfo(np.float64).eps)
 _SQUARED = 1e-140, 1e140  # sizes whose squares are exact
 
 
-@validated(data=Record(ClientData), observe=Maybe(Function()), **RUN_DOMAINS)
+@validated(
+    data=Record(ClientData), observe=Maybe(Function()), excess=RealOrInfinity(), **RUN_DOMAINS
+)
 def run_ifca_skipping(
     *,
     data: ClientData,
@@ -106,10 +123,11 @@ def run_ifca_skipping(
     reference: FloatArray | None = None,
     divergence_bound: float = DIVERGENCE_BOUND,
     observe: Observer | None = None,
+    excess: float = EXCESS,
 ) -> IfcaResult:
     """Run `trials.ifca.linear.run_ifca` without the evaluations whose outcome is proved.
 
-    Parameters, result and errors are those of `trials.ifca.linear.run_ifca`, and one is added:
+    Parameters, result and errors are those of `trials.ifca.linear.run_ifca`, and two are added:
 
     Parameters
     ----------
@@ -117,10 +135,15 @@ def run_ifca_skipping(
         (r,) are the numbers of the runs that are neither diverged nor settled, `models` is (r, k,
         d), and `labels` (r, m) are those of the iteration before.  The arrays are buffers: copy
         what is kept.
+    excess : the share of the plain kernel's work so far by which this function's work may exceed it
+        after any iteration, by the counts of `trials.ifca.work`.  The plain kernel makes the first
+        iterations, and a run leaves it once its labels rest and the saved-up share pays for that.
+        Infinity leaves it at once.  That takes less time in all where the runs are long, and up to
+        three times as much at first.
 
     Raises
     ------
-    InvalidParameter : as for `trials.ifca.linear.run_ifca`.
+    InvalidParameter : as for `trials.ifca.linear.run_ifca`, and for a negative `excess`.
 
     Notes
     -----
@@ -149,18 +172,20 @@ def run_ifca_skipping(
     >>> bool(found.distances[-1, 0] < 1e-9)
     True
     """
+    if excess < 0.0:
+        raise InvalidParameter(f"excess={excess:g} must be >= 0")
     starts, step_sizes = _check_runs(starts, step_sizes, reference, divergence_bound)
     _require_dimension(data, starts)
-    skipper = Skipper(data, starts, n_iterations)
-    if reference is None:
-        scales = step_sizes / data.n_clients
-        skipper.settled = SettledRuns(skipper.matrices, scales, divergence_bound)
+    switch = Switch(
+        data, starts, n_iterations, excess, step_sizes if reference is None else None,
+        divergence_bound,
+    )  # fmt: skip
     result = _iterate(
-        skipper.add, data.n_clients, starts, step_sizes, n_iterations, reference, divergence_bound,
+        switch.add, data.n_clients, starts, step_sizes, n_iterations, reference, divergence_bound,
         observe,
     )  # fmt: skip
-    if skipper.settled is not None:
-        skipper.settled.finish(result.models)
+    if switch.skipper is not None and switch.skipper.settled is not None:
+        switch.skipper.settled.finish(result.models)
     return result
 
 
@@ -198,6 +223,124 @@ def _operator_norm(x: FloatArray) -> float:
         power = power @ power
         root *= 2.0
     return float(bound * np.linalg.norm(power) ** (1.0 / root))
+
+
+class Switch:
+    """The callback of the server's loop that gives each run to the plain kernel or to a skipper.
+
+    Parameters
+    ----------
+    data, starts, n_iterations, excess, divergence_bound : those of `run_ifca_skipping`.
+    step_sizes : (R, k), or None where runs are not settled early.
+
+    Attributes
+    ----------
+    skipper : None until the first run is given to it.
+    ledger : the work so far.
+    """
+
+    def __init__(
+        self,
+        data: ClientData,
+        starts: FloatArray,
+        n_iterations: int,
+        excess: float,
+        step_sizes: FloatArray | None,
+        divergence_bound: float,
+    ) -> None:
+        self.data, self.starts, self.n_iterations = data, starts, n_iterations
+        self.step_sizes, self.divergence_bound = step_sizes, divergence_bound
+        self.ledger, self.plain = Ledger(excess), PlainPass(data, starts)
+        self.skipper: Skipper | None = None
+        self.changed = np.full(len(starts), data.n_clients)
+        self.inside = np.zeros(len(starts), dtype=np.bool_)
+        self.gains, self.caution = False, _CAUTION
+        sizes = np.diff(data.offsets).astype(np.float64)
+        self.first_price = norm_work(sizes, data.dimension)
+
+    def add(
+        self,
+        iteration: int,
+        going: IntArray,
+        models: FloatArray,
+        labels: IntArray,
+        descent: FloatArray,
+    ) -> BoolArray | None:
+        """Label the clients and add their gradients."""
+        before = labels.copy()
+        n_rows, k = len(self.data.features), self.starts.shape[1]
+        budget = self.ledger.budget
+        chosen, price = self._choose(going, budget)
+        n_plain = int(np.count_nonzero(~chosen))
+        own, settled = plain_work(n_rows, n_plain, k), None
+        if not chosen.any():
+            self.plain.label_and_add(models, labels, descent)
+        else:
+            skipper = self._enter(going[chosen])
+            spent = skipper.work
+            rows = np.repeat(chosen, k)
+            there, summed = labels[chosen], descent[rows]
+            taken = skipper.add(
+                iteration, going[chosen], models[rows], there, summed, (budget - price) / _RATE
+            )
+            labels[chosen], descent[rows] = there, summed
+            own += _RATE * (skipper.work - spent)
+            if taken is not None:
+                settled = np.zeros(len(going), dtype=np.bool_)
+                settled[chosen] = taken
+            if n_plain:
+                there, summed = labels[~chosen], descent[~rows]
+                self.plain.label_and_add(models[~rows], there, summed)
+                labels[~chosen], descent[~rows] = there, summed
+        self.changed[going] = (labels != before).sum(axis=1)
+        plain = plain_work(n_rows, len(going), k)
+        self.gains = own < plain or bool((chosen & ~self.inside[going]).any())
+        self.inside[going] = chosen
+        self.ledger.add(plain=plain, own=own)
+        return settled
+
+    def _choose(self, going: IntArray, budget: float) -> tuple[BoolArray, float]:
+        """The runs (r,) for the skipper, and what its new ones cost more than the plain kernel."""
+        if budget == np.inf:
+            return np.ones(len(going), dtype=np.bool_), 0.0
+        inside = self.inside[going]
+        if not (budget > 0.0 or self.gains):
+            if inside.any():
+                self.caution *= 2.0
+            inside = np.zeros_like(inside)
+        new = ~inside & (self.changed[going] <= _CALM * self.data.n_clients)
+        if new.any():
+            price = self._price(int(np.count_nonzero(new)), all_enter=bool((inside | new).all()))
+            if budget >= self.caution * price:
+                return inside | new, price
+        return inside, 0.0
+
+    def _price(self, n_new: int, *, all_enter: bool) -> float:
+        """What the first iteration of new runs in the skipper costs more than in the plain kernel.
+
+        All hulls start: their products cost as much as the plain kernel's, and are stored.
+        """
+        (n_rows, d), (n_runs, k) = self.data.features.shape, self.starts.shape[:2]
+        own = n_rows * (_PASS + n_new * (_NEW * k + _KNOWN))
+        own += (CALL + PROOF * n_runs * k * self.data.n_clients) / d
+        price = _RATE * own - plain_work(n_rows, n_new, k) + (0.0 if all_enter else n_rows * READ)
+        return max(price, 0.0) + (0.0 if self.skipper is not None else self.first_price)
+
+    def _enter(self, runs: IntArray) -> Skipper:
+        """The skipper, to which the runs are given.
+
+        A run that comes back has labels that the plain kernel found, so its radius says nothing.
+        """
+        if self.skipper is None:
+            self.skipper = Skipper(self.data, self.starts, self.n_iterations)
+            self.ledger.own += self.first_price
+            if self.step_sizes is not None:
+                self.skipper.settled = SettledRuns(
+                    self.skipper.matrices, self.step_sizes / self.data.n_clients,
+                    self.divergence_bound,
+                )  # fmt: skip
+        self.skipper.radius[runs[~self.inside[runs]]] = 0.0
+        return self.skipper
 
 
 class Plan(NamedTuple):
@@ -248,6 +391,7 @@ class Skipper:
         self.plan: Plan | None = None
         self.settled: SettledRuns | None = None
         self.n_extensions = self.n_evaluations = 0
+        self.work = 0.0
 
     def add(
         self,
@@ -256,12 +400,15 @@ class Skipper:
         models: FloatArray,
         labels: IntArray,
         descent: FloatArray,
+        budget: float = np.inf,
     ) -> BoolArray | None:
         """Label the clients and add their gradients, as the callback of the server's loop.
 
-        Returns a mask of the runs that are settled, or None where runs are not settled early.
+        At most the `budget` is spent on matrices and eigenvalues.  Returns a mask of the runs that
+        are settled, or None where runs are not settled early.
         """
         k, m = self.k, self.data.n_clients
+        spent = self.matrices.work
         here = models.reshape(len(going), k, -1)
         moved = self._lengths(models - self.proved[going].reshape(models.shape))
         top = two_largest(moved)  # of the chosen model and another
@@ -281,13 +428,16 @@ class Skipper:
         moved[open_runs] = 0.0
         n_left = self.n_iterations - iteration
         settled = None
-        if self.settled is not None:
+        unknown = self.k - sum(self.matrices.exact)
+        if self.settled is not None and budget >= max(unknown, 0) * self.matrices.eigenvalue_price:
             settled = self.settled.take(
                 going, models, descent, sets, moved, self.radius[going], n_left
             )
         if sets.rest.any():
             # This comes last, because the plan no longer holds once the cache has dropped a matrix.
-            self.matrices.note_gradients(sets.members, sets.rest, n_left - 1)
+            self.matrices.note_gradients(sets.members, sets.rest, n_left - 1, budget)
+        self.work += self.matrices.work - spent
+        self.work += (CALL + PROOF * len(models) * m) / self.data.dimension
         return settled
 
     def _lengths(self, rows: FloatArray) -> FloatArray:
@@ -417,6 +567,7 @@ class Skipper:
             if rows.size:
                 vector, matrix = self.matrices.vectors[b], self.matrices.matrices[b]
                 descent[rows] += signs[rows, None] * (vector - runs.models[rows] @ matrix)
+                self.work += (_MATRIX + rows.size) * len(vector)
         return plan.sets
 
     def _visit(
@@ -429,10 +580,18 @@ class Skipper:
         summed: FloatArray,
     ) -> None:
         """Make the pass over the data."""
-        self.n_evaluations += visit_clients(
+        n_new = len(new.hulls)
+        read = proof.candidates.any(axis=(0, 2)) | remainders.rest.any(axis=0)
+        n_evaluated = visit_clients(
             self.data.arrays, self.groups, new, extended, runs, self.clients, self.hulls,
             self.known, self.forms, proof, remainders, self.scratch, summed,
         )  # fmt: skip
+        self.n_evaluations += n_evaluated
+        sizes, n_rows = self.matrices.sizes, float(len(self.data.features))
+        summed_rows = np.abs(remainders.rest) @ sizes
+        self.work += _PASS * (n_rows if n_new else float(sizes[read].sum()))
+        self.work += _NEW * n_new * n_rows + self.k * n_evaluated * n_rows / len(sizes)
+        self.work += float(np.where(runs.current, _KNOWN, _UNKNOWN) @ summed_rows)
 
     def _make_plan(self, labels: IntArray) -> Plan:
         """The plan of the last iteration where it still holds, and a new one elsewhere."""

@@ -29,7 +29,9 @@ def recorded(step_sizes, n_iterations=T, d=4):
     starts = rng.standard_normal((len(step_sizes), 2, d))
     run = {"starts": starts, "step_sizes": np.asarray(step_sizes)}
     recorder = Recorder(np.arange(len(step_sizes)))
-    found = run_ifca_skipping(data=data, n_iterations=n_iterations, observe=recorder, **run)
+    found = run_ifca_skipping(
+        data=data, n_iterations=n_iterations, observe=recorder, excess=np.inf, **run
+    )
     return data, found, records(found, recorder, **run)
 
 

@@ -58,7 +58,7 @@ def test_settled_runs_are_those_of_the_plain_kernel(taken, k, spread):
         "data": data, "starts": starts, "step_sizes": np.tile([0.005, 0.05, 0.3], 2),
         "n_iterations": 500,
     }  # fmt: skip
-    ours, plain = run_ifca_skipping(**arguments), run_ifca(**arguments)
+    ours, plain = run_ifca_skipping(**arguments, excess=np.inf), run_ifca(**arguments)
     assert_same(ours, plain, 1e-11)
     settled = [run for _, _, runs in taken for run in runs]
     assert len(settled) == len(set(settled))
@@ -73,7 +73,7 @@ def test_a_step_size_for_each_model(taken):
     data, starts = draw_problem(3, [20] * 30, 3, 6, 0.3, 2)
     steps = np.array([[0.02, 0.3, 0.9], [0.5, 0.01, 0.1]])
     arguments = {"data": data, "starts": starts, "step_sizes": steps, "n_iterations": 300}
-    assert_same(run_ifca_skipping(**arguments), run_ifca(**arguments), 1e-11)
+    assert_same(run_ifca_skipping(**arguments, excess=np.inf), run_ifca(**arguments), 1e-11)
     assert sum(len(runs) for _, _, runs in taken) == 2
 
 
@@ -84,7 +84,7 @@ def test_a_reference_is_met_in_every_step(taken):
         "data": data, "starts": starts, "step_sizes": np.full(2, 0.3), "n_iterations": 200,
         "reference": starts[0],
     }  # fmt: skip
-    ours, plain = run_ifca_skipping(**arguments), run_ifca(**arguments)
+    ours, plain = run_ifca_skipping(**arguments, excess=np.inf), run_ifca(**arguments)
     np.testing.assert_allclose(ours.distances, plain.distances, rtol=0, atol=1e-12)
     assert not taken
 
@@ -101,7 +101,7 @@ def test_an_unstable_run_is_never_settled(taken):
         "data": data, "starts": np.stack([solution + 1e-8, solution])[:, None],
         "step_sizes": np.array([2.1, 1.9]) / top, "n_iterations": 600, "divergence_bound": 10.0,
     }  # fmt: skip
-    ours, plain = run_ifca_skipping(**arguments), run_ifca(**arguments)
+    ours, plain = run_ifca_skipping(**arguments, excess=np.inf), run_ifca(**arguments)
     assert plain.status.tolist() == [RunStatus.DIVERGED, RunStatus.COMPLETED]
     assert_same(ours, plain, 1e-4)  # rounding errors have grown by a factor of 1e9
     np.testing.assert_allclose(ours.models[1], plain.models[1], rtol=0, atol=1e-12)
@@ -115,7 +115,7 @@ def test_a_way_that_leaves_the_divergence_bound_is_walked(taken):
         "data": data, "starts": np.zeros((1, 1, 1)), "step_sizes": np.array([0.01]),
         "n_iterations": 400, "divergence_bound": 4.0,
     }  # fmt: skip
-    ours, plain = run_ifca_skipping(**arguments), run_ifca(**arguments)
+    ours, plain = run_ifca_skipping(**arguments, excess=np.inf), run_ifca(**arguments)
     assert plain.status.tolist() == [RunStatus.DIVERGED]
     assert_same(ours, plain, 1e-12)
     assert not any(runs.size for _, _, runs in taken)
@@ -130,7 +130,7 @@ def test_a_label_that_changes_late_is_waited_for(taken):
         "data": data, "starts": np.array([[[9.0], [-8.0]]]),
         "step_sizes": np.array([0.01]), "n_iterations": n_iterations,
     }  # fmt: skip
-    ours, plain = run_ifca_skipping(**arguments), run_ifca(**arguments)
+    ours, plain = run_ifca_skipping(**arguments, excess=np.inf), run_ifca(**arguments)
     assert_same(ours, plain, 1e-11)
     late = np.flatnonzero(plain.label_changes[:, 0])[-1]
     assert late > 700
@@ -183,7 +183,7 @@ def test_short_rests_are_walked(taken):
         "data": data, "starts": starts, "step_sizes": np.full(2, 0.3),
         "n_iterations": n_iterations,
     }  # fmt: skip
-    assert_same(run_ifca_skipping(**arguments), run_ifca(**arguments), 1e-12)
+    assert_same(run_ifca_skipping(**arguments, excess=np.inf), run_ifca(**arguments), 1e-12)
     assert not any(runs.size for _, _, runs in taken)
 
 
@@ -193,7 +193,7 @@ def test_a_full_cache_sets_nothing_aside_that_it_would_lose(taken, monkeypatch):
     arguments = {
         "data": data, "starts": starts, "step_sizes": np.full(3, 0.3), "n_iterations": 300,
     }  # fmt: skip
-    assert_same(run_ifca_skipping(**arguments), run_ifca(**arguments), 1e-11)
+    assert_same(run_ifca_skipping(**arguments, excess=np.inf), run_ifca(**arguments), 1e-11)
 
 
 @pytest.mark.parametrize("seed", [5, 8, 18, 23])
@@ -206,7 +206,7 @@ def test_runs_keep_their_matrices_when_another_takes_the_place(taken, monkeypatc
     arguments = {
         "data": data, "starts": starts, "step_sizes": np.tile([0.1, 0.3], 4), "n_iterations": 300,
     }  # fmt: skip
-    assert_same(run_ifca_skipping(**arguments), run_ifca(**arguments), 1e-11)
+    assert_same(run_ifca_skipping(**arguments, excess=np.inf), run_ifca(**arguments), 1e-11)
     assert any(runs.size for _, _, runs in taken)
 
 

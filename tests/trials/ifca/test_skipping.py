@@ -24,6 +24,8 @@ from trials.models.run_status import RunStatus
 
 # A few hundred units in the last place a step, for a few hundred contracting steps.
 ROUNDING = 1e-10
+#: The skipper from the first iteration on, whatever it costs.
+AT_ONCE = {"excess": np.inf}
 
 
 def draw_data(rng, sizes, k, d, sigma=0.1, separation=1.0):
@@ -59,7 +61,7 @@ def history(runner, arguments):
 
 def assert_same_runs(arguments, rtol=ROUNDING):
     plain, plain_labels = history(run_ifca, arguments)
-    ours, our_labels = history(run_ifca_skipping, arguments)
+    ours, our_labels = history(run_ifca_skipping, arguments | AT_ONCE)
     assert len(our_labels) <= len(plain_labels)
     for (going, labels), (our_going, got) in zip(plain_labels, our_labels, strict=False):
         np.testing.assert_array_equal(got, labels[np.isin(going, our_going)])
@@ -189,7 +191,9 @@ def test_work_is_skipped(monkeypatch):
     rng = np.random.default_rng(4)
     data, truth = draw_data(rng, [20] * 30, 2, 10)
     starts = truth + 0.2 * rng.standard_normal((4, 2, 10))
-    run_ifca_skipping(data=data, starts=starts, step_sizes=np.full(4, 0.3), n_iterations=400)
+    run_ifca_skipping(
+        data=data, starts=starts, step_sizes=np.full(4, 0.3), n_iterations=400, **AT_ONCE
+    )
     (skipper,) = made
     assert skipper.n_extensions < 0.1 * 400 * 8
     assert skipper.n_evaluations < 0.1 * 400 * 4 * 30
@@ -209,7 +213,9 @@ def test_as_much_work_is_skipped_in_any_unit(unit, monkeypatch):
             features=scale * data.features, responses=data.responses, offsets=data.offsets
         )
         steps = np.full(4, 0.3) / scale**2
-        run_ifca_skipping(data=scaled, starts=starts / scale, step_sizes=steps, n_iterations=40)
+        run_ifca_skipping(
+            data=scaled, starts=starts / scale, step_sizes=steps, n_iterations=40, **AT_ONCE
+        )
     plain, other = made
     assert other.n_evaluations == plain.n_evaluations > 0
     assert other.n_extensions == plain.n_extensions
@@ -225,7 +231,7 @@ def test_near_ties_are_decided_as_the_plain_kernel_decides(gap, seed):
     starts = np.concatenate([first, first * (1.0 + gap * rng.standard_normal((3, 1, 6)))], axis=1)
     arguments = {"data": data, "starts": starts, "step_sizes": np.full(3, 1e-3)}
     _, plain = history(run_ifca, arguments | {"n_iterations": 1})
-    _, ours = history(run_ifca_skipping, arguments | {"n_iterations": 1})
+    _, ours = history(run_ifca_skipping, arguments | AT_ONCE | {"n_iterations": 1})
     if gap == 0.0:
         np.testing.assert_array_equal(ours[0][1], 0)
     if gap in (0.0, 1e-9):  # of 24 gaps, one falls below rounding with probability 1e-4
@@ -248,7 +254,7 @@ def test_exact_ties_stay_with_the_first_model():
     )
     starts = np.array([[[3.0, 8.0], [3.0, -8.0]]])
     ours = run_ifca_skipping(
-        data=data, starts=starts, step_sizes=np.array([2.0**-6]), n_iterations=1
+        data=data, starts=starts, step_sizes=np.array([2.0**-6]), n_iterations=1, **AT_ONCE
     )
     plain = run_ifca(data=data, starts=starts, step_sizes=np.array([2.0**-6]), n_iterations=1)
     np.testing.assert_array_equal(ours.labels, 0)
@@ -284,7 +290,7 @@ def test_divergence_is_the_same_status_and_never_nan():
     steps = np.array([0.1, 30.0, 1e300, 0.2])
     arguments = {"data": data, "starts": starts, "step_sizes": steps, "n_iterations": 50}
     plain = run_ifca(reference=truth, **arguments)
-    ours = run_ifca_skipping(reference=truth, **arguments)
+    ours = run_ifca_skipping(reference=truth, **arguments, **AT_ONCE)
     np.testing.assert_array_equal(ours.status, plain.status)
     assert list(ours.status == RunStatus.DIVERGED) == [False, True, True, False]
     assert np.isfinite(ours.models).all()
@@ -297,7 +303,7 @@ def test_features_that_overflow_diverge():
         features=np.full((2, 2), 1e200), responses=np.ones(2), offsets=np.array([0, 2])
     )
     arguments = {"starts": np.ones((1, 2, 2)), "step_sizes": np.ones(1), "n_iterations": 3}
-    result = run_ifca_skipping(data=data, **arguments)
+    result = run_ifca_skipping(data=data, **arguments, **AT_ONCE)
     assert result.status[0] == RunStatus.DIVERGED
     np.testing.assert_array_equal(result.models, np.ones((1, 2, 2)))
 
@@ -390,7 +396,9 @@ def test_normal_matrices_that_would_overflow_are_not_made():
 def test_features_that_are_zero_leave_the_models():
     data = ClientData(features=np.zeros((4, 2)), responses=np.ones(4), offsets=np.array([0, 2, 4]))
     starts = np.arange(4.0).reshape(1, 2, 2)
-    result = run_ifca_skipping(data=data, starts=starts, step_sizes=np.ones(1), n_iterations=5)
+    result = run_ifca_skipping(
+        data=data, starts=starts, step_sizes=np.ones(1), n_iterations=5, **AT_ONCE
+    )
     np.testing.assert_array_equal(result.models, starts)
     np.testing.assert_array_equal(result.labels, 0)
 
@@ -482,6 +490,8 @@ def test_impossible_runs_are_refused():
         ({"starts": np.zeros((2, 2, 4))}, "must end in d=3"),
         ({"step_sizes": np.zeros(2)}, "step_sizes=0.0 must be > 0"),
         ({"n_iterations": -1}, "n_iterations=-1"),
+        ({"excess": -0.1}, "excess=-0.1 must be >= 0"),
+        ({"excess": np.nan}, "excess=nan must be a number"),
     ):
         with pytest.raises(InvalidParameter, match=message):
             run_ifca_skipping(data=data, **(good | change))

@@ -175,7 +175,7 @@ def _run(params: Params, rng: np.random.Generator) -> list[float]:
             result = run_ifca(**whole)
         else:
             recorder = Recorder(np.arange(len(owners) if repeats else 0))
-            result = run_ifca_skipping(**whole, observe=recorder)
+            result = run_ifca_skipping(**whole, observe=recorder, excess=np.inf)
             repeated += records(result, recorder, **run)
         diverged = result.status == RunStatus.DIVERGED
         matched = np.where(diverged, np.inf, model_distance(result.models, theta_star))
