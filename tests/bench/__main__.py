@@ -5,8 +5,8 @@ returns rows with the keys benchmark, case, ours, other, ratio, unit, note.
 
 ``tests/bench/ratios.json`` holds the ratios of an earlier run.  A row whose ratio is more than 15 %
 below its recorded one ends the command with status 1, if a second run of the benchmark shows it
-again.  ``--record`` writes the file anew for the benchmarks that are run.  A row with ``live``
-false has an other side from another run, and is neither recorded nor compared.
+again.  ``--record`` writes the ratios of the rows that are run, and keeps the others.  A row with
+``live`` false has an other side from another run, and is neither recorded nor compared.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _compare(name: str, module: Any, rows: list[dict[str, Any]], *, record: bool
     kept = json.loads(RATIOS.read_text()) if RATIOS.exists() else {}
     now = ratios(rows)
     if record:
-        kept[name] = now
+        kept[name] = kept.get(name, {}) | now  # a run of other sizes keeps the rows of this one
         RATIOS.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
         return []
     fallen = regressions(now, kept.get(name, {}))

@@ -27,6 +27,16 @@ def test_a_ratio_falls_by_more_than_fifteen_percent():
     ]
 
 
+def test_recording_a_few_rows_keeps_the_others(tmp_path, monkeypatch):
+    """So that one run may add a large case that the usual run leaves out."""
+    monkeypatch.setattr(bench, "RATIOS", tmp_path / "ratios.json")
+    bench._compare("x", None, [row("a", 2.0), row("b", 3.0)], record=True)
+    bench._compare("y", None, [row("a", 5.0)], record=True)
+    bench._compare("x", None, [row("b", 4.0), row("large", 1.5)], record=True)
+    kept = {"x": {"b: a": 2.0, "b: b": 4.0, "b: large": 1.5}, "y": {"b: a": 5.0}}
+    assert json.loads(bench.RATIOS.read_text()) == kept
+
+
 @pytest.mark.parametrize(("again", "fails"), [(1.9, False), (1.5, True)])
 def test_a_fall_counts_where_a_second_run_shows_it_again(tmp_path, monkeypatch, again, fails):
     monkeypatch.setattr(bench, "RATIOS", tmp_path / "ratios.json")

@@ -323,7 +323,9 @@ class Switch:
         (n_rows, d), (n_runs, k) = self.data.features.shape, self.starts.shape[:2]
         own = n_rows * (_PASS + n_new * (_NEW * k + _KNOWN))
         own += (CALL + PROOF * n_runs * k * self.data.n_clients) / d
-        price = _RATE * own - plain_work(n_rows, n_new, k) + (0.0 if all_enter else n_rows * READ)
+        price: float = (
+            _RATE * own - plain_work(n_rows, n_new, k) + (0.0 if all_enter else n_rows * READ)
+        )
         return max(price, 0.0) + (0.0 if self.skipper is not None else self.first_price)
 
     def _enter(self, runs: IntArray) -> Skipper:
