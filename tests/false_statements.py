@@ -79,6 +79,16 @@ def changed_documents(statement: Document) -> Iterator[Document]:
             for new in changed_terms(given[j], names):
                 weaker = [*given[:j], new, *given[j + 1 :]]
                 yield {**statement, "given": [*others, weaker]}
+    for count, run in statement.get("runs", {}).items():
+        own = [*names, count, *run["numbers"]]
+        for part, also in (("start", []), ("steps", run["later"])):
+            for i, (relation, a, b) in enumerate(run[part]):
+                rest = [*run[part][:i], *run[part][i + 1 :]]
+                other = [[], *([[relation, new, b]] for new in changed_terms(a, [*own, *also]))]
+                other += [[[relation, a, new]] for new in changed_terms(b, [*own, *also])]
+                for weaker in other:
+                    changed = {**run, part: [*rest, *weaker]}
+                    yield {**statement, "runs": {**statement["runs"], count: changed}}
     for name, family in statement.get("sums", {}).items():
         own = [*names, *family["variables"], *family["vectors"]]
         for i, (relation, a, b) in enumerate(family["given"]):
@@ -97,7 +107,7 @@ def is_false(statement: Document, places: Sequence[Mapping[str, Any]] = ()) -> b
     """
     try:
         goal = goal_of(statement)
-        if goal.sums is not None:
+        if goal.sums is not None or goal.runs:
             with np.errstate(all="ignore"):  # a place may have no value
                 return any(_fails_with_arrays(statement, place) for place in places)
         return prover.is_false(goal, 60) or any(_fails_at(goal, place) for place in places)
@@ -115,24 +125,44 @@ def _fails_at(goal: Goal, place: Mapping[str, Any]) -> bool:
 
 
 def _fails_with_arrays(statement: Document, place: Mapping[str, Any]) -> bool:
-    """The same of a statement about vectors and sums, relative to the sizes of the sides."""
+    """The same of a statement about arrays and runs, relative to the sizes of the sides."""
 
-    def is_met(relation: Any, family: str = "") -> bool:
-        a, b = (np.asarray(value_of(side, place, family)) for side in relation[1:])
-        return bool(np.all(a >= b - 1e-12 * np.maximum(np.abs(a), np.abs(b))))
+    def is_met(
+        relation: Any, family: str = "", data: Mapping[str, Any] = place, near: float = 1e-12
+    ) -> bool:
+        a, b = (np.asarray(value_of(side, data, family)) for side in relation[1:])
+        return bool(np.all(a >= b - near * np.maximum(np.abs(a), np.abs(b))))
 
+    for count, run in statement.get("runs", {}).items():
+        if any(len(place[f"{count} steps"][x]) != place[count] + 1 for x in run["numbers"]):
+            return False  # too many steps to look at each
     relation, left, right = statement["claim"]
     a, b = (float(value_of(side, place)[0]) for side in (left, right))
-    wrong = b - a > 1e-6 * max(abs(a), abs(b)) or (relation == "=" and a != b)
+    off = b - a if relation != "=" else abs(b - a)
     return (
-        wrong
+        off > 1e-6 * max(abs(a), abs(b))
         and all(map(is_met, statement["given"]))
         and all(
             is_met(each, name)
-            for name, family in statement["sums"].items()
+            for name, family in statement.get("sums", {}).items()
             for each in family["given"]
         )
+        and all(
+            is_met(each, "now", {**place, "now": data}, 1e-9)  # by a closed form
+            for count, run in statement.get("runs", {}).items()
+            for part, data in _moments(count, run, place)
+            for each in run[part]
+        )
     )
+
+
+def _moments(count: str, run: Mapping[str, Any], place: Mapping[str, Any]) -> Iterator[Any]:
+    """The first numbers of a run, and those before and after each step."""
+    path = {x: np.asarray(place[f"{count} steps"][x], dtype=float) for x in run["numbers"]}
+    yield "start", {x: each[:1] for x, each in path.items()}
+    before = {x: each[:-1] for x, each in path.items()}
+    after = {y: path[x][1:] for x, y in zip(run["numbers"], run["later"], strict=True)}
+    yield "steps", {**before, **after, count: np.arange(place[count], dtype=float)}
 
 
 def places_of(search: Search, proposition: Proposition) -> list[dict[str, Any]]:

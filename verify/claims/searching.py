@@ -194,6 +194,8 @@ def _proposition(
     if isinstance(everywhere, Reduction):
         return _reduced(statement, constants, everywhere, measure)
     box = as_domain(domain)
+    right = None if everywhere is None else everywhere.right
+    right = _right_side(statement, _exact(constants), measure) if right is None else right
     left = observed if everywhere is None or everywhere.left is None else everywhere.left
     if not isinstance(left, sp.Expr):
         return None
@@ -216,7 +218,7 @@ def _proposition(
         ),
         left=substituted(left, values),
         relation=statement.relation,
-        right=substituted(_right_side(statement, _exact(constants), measure), values),
+        right=substituted(right, values),
         declared=everywhere is not None,
         by="" if everywhere is None else everywhere.by,
         hints=() if everywhere is None else everywhere.hints,

@@ -345,12 +345,13 @@ class Algebra:
         for exponents, coefficient in top.terms():
             single = self.context.from_dict({exponents: flint.fmpq(1, coefficient.q)})
             require(abs(coefficient.p) <= _EXPONENT, "an exponent is too large")
-            index = self.gens.index(single) if bottom.is_one() and single in self.gens else -1
+            part, below = self.over(single, bottom)
+            index = self.gens.index(part) if below.is_one() and part in self.gens else -1
             base = self.logs.get(index)  # e^(log x) = x
             if base is None:
-                base = self.atom("exp", single, bottom, sign=">")
-                if bottom.is_one():
-                    self.exps[self.gens.index(base)] = single
+                base = self.atom("exp", part, below, sign=">")
+                if below.is_one():
+                    self.exps[self.gens.index(base)] = part
             sides[coefficient < 0] *= base ** abs(int(coefficient.p))
         return self.over(*sides)
 

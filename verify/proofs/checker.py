@@ -1,7 +1,7 @@
 r"""Checks a proof that a statement holds at every point of its domain.
 
-The module needs two others of this folder, `algebra` and `sums`, python-flint and the standard
-library only.  A statement is JSON:
+The module needs three others of this folder, `algebra`, `sums` and `runs`, python-flint and the
+standard library only.  A statement is JSON:
 
     {"variables": ["x", "n"], "given": [[">", "x", "0"]], "claim": [">=", LEFT, RIGHT]}
 
@@ -17,6 +17,8 @@ name of a variable, or a list of an operation and its terms.  A certificate is a
 ``lemma``     log x <= x - 1, or e^x >= 1 + x
 ``gram``      the square of a vector is >= 0, or (x, x)(y, y) >= (x, y)^2
 ``each``      a relation that is proved at any member of a family is given of its sum
+``induct``    a relation at the start of a recursion and after each step is given of its end
+``both``      an equation, by two inequalities
 ``monotone``  the claim at the smallest value of a variable, and a derivative >= 0
 ``square``    a >= b from a >= 0 and a^2 >= b^2
 ``sum``       a positive multiple of the claim equals a term that is >= 0 by the signs of its parts
@@ -30,7 +32,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -52,6 +54,7 @@ from verify.proofs.algebra import (
     slope,
     smooth,
 )
+from verify.proofs.runs import Run, runs_of
 from verify.proofs.sums import Sums, made_in, sums_of
 
 __all__ = ["Algebra", "Goal", "Poly", "Rejected", "Relation", "Term", "check", "digest", "enclose",
@@ -86,13 +89,15 @@ def check(statement: Mapping[str, Any], certificate: Any) -> None:
 class Goal:
     """The claim for all values of the variables at which the given relations hold.
 
-    ``sums`` says which vectors and families the variables come from.  A substitution drops it.
+    ``sums`` says which vectors and families the variables come from, and ``runs`` which recursions.
+    A substitution drops them.
     """
 
     variables: tuple[str, ...]
     given: tuple[Relation, ...]
     claim: Relation
     sums: Sums | None = None
+    runs: Mapping[str, Run] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse a name of no variable: a later step could give it to one."""
@@ -129,16 +134,20 @@ def algebra_of(goal: Goal) -> Algebra:
 
 def goal_of(statement: Mapping[str, Any]) -> Goal:
     """The statement as a goal."""
-    variables, (relation, left, right) = tuple(statement["variables"]), statement["claim"]
-    require(all(NAME.fullmatch(x) for x in variables), "a variable has a bad name")
+    (relation, left, right), runs = statement["claim"], runs_of(statement)
+    variables = (*statement["variables"], *(x for run in runs.values() for x in run.own))
+    later = (x for run in runs.values() for x in run.later)
+    require(all(NAME.fullmatch(x) for x in (*variables, *later)), "a variable has a bad name")
     require(len(set(variables)) == len(variables), "a variable is named twice")
     given = tuple((each, minus(a, b)) for each, a, b in statement["given"])
     require({relation, *(each for each, _ in given)} <= {">=", ">", "="}, "no relation")
     sums, claim = sums_of(statement), minus(left, right)
+    require(sums is None or not runs, "a recursion has no vectors and no families")
     if sums is not None:
         given, claim = tuple((each, sums.plain(a)) for each, a in given), sums.plain(claim)
         variables = (*variables, *made_in(claim, *(a for _, a in given)))
-    return Goal(variables, given, (relation, claim), sums)
+    counts = tuple((">=", count) for count in runs)
+    return Goal(variables, (*given, *counts), (relation, claim), sums, runs)
 
 
 # -- Steps -----------------------------------------------------------------------------------------
@@ -230,15 +239,35 @@ def _each(
     return member, goal.learning(relation, total)
 
 
+def _induct(
+    goal: Goal, _algebra: Algebra, of: str, term: Term, relation: str = ">="
+) -> tuple[Goal, ...]:
+    """A relation at the start of a run, after a step if before it, and then the goal with it."""
+    run, known = goal.runs[of], (relation, term)
+    require(relation in (">=", ">", "="), "no relation")
+    fixed = tuple(each for each in goal.given if not names(each[1]) & {*run.own})
+    start = Goal(goal.others(of), (*fixed, *run.start), (relation, run.before(term)))
+    step = Goal((*goal.variables, *run.later), (*fixed, (">=", of), known, *run.steps),
+                (relation, run.after(term)))  # fmt: skip
+    always = {**goal.runs, of: replace(run, steps=(*run.steps, known))}
+    return start, step, replace(goal.knowing(relation, term), runs=always)
+
+
+def _both(goal: Goal, _algebra: Algebra) -> tuple[Goal, ...]:
+    relation, term = goal.claim
+    require(relation == "=", "no equation")
+    return replace(goal, claim=(">=", term)), replace(goal, claim=(">=", ["*", "-1", term]))
+
+
 def _monotone(goal: Goal, algebra: Algebra, x: str, start: Term) -> tuple[Goal, ...]:
     """The claim's term has the sign at ``start``, and grows from there to each value of x."""
     (relation, term), others = goal.claim, goal.others(x)
     require(relation != "=" and names(start) <= {*others}, "the claim cannot grow from there")
     algebra.defined(start)
     require(algebra.sign_of(minus(x, start)), f"{x} may be below its start")
-    # On the way to its value x is no product, no sum and nothing that a family's relations know.
+    # On the way to its value x is no product, no sum and nothing that a family or a run knows.
     given = tuple(each for each in goal.given if x not in names(each[1]))
-    free = replace(goal, given=given, sums=None)
+    free = replace(goal, given=given, sums=None, runs={})
     segment = free.knowing(">=", minus(x, start))
     algebra_of(segment).defined(term)
     return free.put(x, start, others), replace(segment, claim=(">=", slope(term, x)))
@@ -319,6 +348,6 @@ def _ball(low: Fraction, high: Fraction) -> flint.arb:
 
 _STEPS: dict[str, Callable[..., tuple[Goal, ...]]] = {
     "let": _let, "name": _name, "cases": _cases, "cut": _cut, "lemma": _lemma,
-    "gram": _gram, "each": _each, "monotone": _monotone, "square": _square, "sum": _sum,
-    "boxes": _boxes,
+    "gram": _gram, "each": _each, "induct": _induct, "both": _both, "monotone": _monotone,
+    "square": _square, "sum": _sum, "boxes": _boxes,
 }  # fmt: skip

@@ -1,7 +1,8 @@
-"""A statement about vectors and sums as one about numbers, with what its certificate shows of them.
+"""A statement about vectors, sums and recursions as one about numbers, with what is shown of them.
 
-The steps ``gram`` and ``each`` of a certificate show relations between products of vectors and
-sums.  With these given, a statement about the numbers is left.  Coq and SMT-LIB have terms for it.
+The steps ``gram``, ``each`` and ``induct`` of a certificate show relations between products of
+vectors, sums and the last numbers of a recursion.  With these given, a statement about the numbers
+is left.  Coq and SMT-LIB have terms for it.
 """
 
 from __future__ import annotations
@@ -12,14 +13,15 @@ from typing import Any
 from verify.proofs.checker import Goal, goal_of, left_by
 
 ABOUT = (
-    "The numbers are products of vectors and sums over families. What is given of them beside the "
+    "The numbers are products of vectors, sums over families and the last ones of recursions. What "
+    "is given of them beside the "
     "statement's own relations is shown by the certificate, which the suite's checker verifies."
 )
 
 
 def is_flat(statement: Mapping[str, Any]) -> bool:
-    """Whether a statement has neither vectors nor families."""
-    return not statement.keys() & {"vectors", "sums"}
+    """Whether a statement has neither vectors nor families nor recursions."""
+    return not statement.keys() & {"vectors", "sums", "runs"}
 
 
 def flattened(
@@ -32,7 +34,7 @@ def flattened(
 
     def without(goal: Goal, step: Mapping[str, Any]) -> dict[str, Any]:
         goals, below = left_by(goal, step), step.get("then", ())
-        if step["step"] in ("gram", "each"):
+        if step["step"] in ("gram", "each", "induct"):
             shown.append(goals[-1])
             return without(goals[-1], below[-1])
         then = [without(*pair) for pair in zip(goals, below, strict=True)]

@@ -145,11 +145,6 @@ LEMMAS = {
         says="$(1-q/n)^n\\le e^{-q}$ for $0\\le q\\le n$",
         source="Hardy, Littlewood and Polya, Inequalities, section 4.9",
     ),
-    "geometric-sum": Lemma(
-        name="the geometric sum",
-        says="$\\sum_{i<s}q^i=(1-q^s)/(1-q)$",
-        source="Graham, Knuth and Patashnik, Concrete Mathematics, (2.25)",
-    ),
     "induction": Lemma(
         name="induction over the steps",
         says="a recursion that keeps a bound in every step keeps it in all of them",

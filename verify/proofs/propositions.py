@@ -48,6 +48,7 @@ class Everywhere:
     constants : values of further symbols, numbers or expressions.
     left : the left-hand side as a formula, where the search computes it by a function.  With
         ``by`` it may lie on the worse side of what the search computes.
+    right : the right-hand side, where the statement's own is a sum over the steps of a run.
     by : the known result or the argument by which ``left`` is the worst case, in one sentence.
         The checker does not read it: the statement is proved up to it, and the report says so.
     hints : facts on the way to a proof, as `verify.proofs.prover.with_hints` has them, with
@@ -59,6 +60,7 @@ class Everywhere:
     given: Sequence[tuple[Any, Any]] = ()
     constants: Mapping[str, Any] = field(default_factory=dict)
     left: sp.Expr | None = None
+    right: sp.Expr | None = None
     by: str = ""
     hints: Sequence[Sequence[Any]] = ()
     arrays: Arrays | None = None
@@ -172,6 +174,8 @@ class Proposition:
             sides.reverse()
         expressions = [self.left, self.right, *(e for a, b, _ in self.assumptions for e in (a, b))]
         arrays = set() if self.arrays is None else self.arrays.names
+        if self.arrays is not None:
+            expressions += self.arrays.expressions()
         names = sorted({str(s) for e in expressions for s in e.free_symbols} - arrays)
         if unknown := set(names) - set(self.ranges):
             raise InvalidParameter(f"{', '.join(sorted(unknown))} must be a coordinate")
@@ -199,9 +203,9 @@ class Proposition:
 
     def sides(self, values: Mapping[str, Any]) -> tuple[float, float]:
         """Both sides at values of the coordinates and of the statement's symbols."""
-        if self.arrays is not None:
-            return tuple(self.value(side, values) for side in (self.left, self.right))  # type: ignore[return-value]
         value = evaluate if self.reduction is None else evaluate_mp
+        if self.arrays is not None:
+            value = self.value
         with mpmath.workdps(30):  # no loss in 1 - exp(-x)
             left, right = (float(value(side, values)) for side in (self.left, self.right))
         return (math.exp(left), math.exp(right)) if self.logs else (left, right)

@@ -83,7 +83,7 @@ def find(
     _END.set(time.process_time() + _SECONDS)
     try:
         goal = goal_of(statement)
-        if not unchecked and goal.sums is None and is_false(goal):
+        if not unchecked and goal.sums is None and not goal.runs and is_false(goal):
             return None
         return with_hints(goal, hints, effort) if hints else attempt(goal, effort)
     except (Rejected, Stopped):
@@ -238,7 +238,9 @@ def with_hints(goal: Goal, hints: Sequence[Sequence[Any]], effort: int) -> Step:
     * ``("sum", factor, parts)``: the terms >= 0 of which a multiple of the claim is the sum,
     * ``("boxes",)``: a cover by boxes, of one box where the claim has no variable.
     * ``("gram", u)`` or ``("gram", u, v)``: vectors with a square or a determinant >= 0,
-    * ``("each", F, left, *hints)``: ``left >= 0`` at each member of F, and so its sum.
+    * ``("each", F, left, *hints)``: ``left >= 0`` at each member of F, and so its sum,
+    * ``("induct", T, left, *hints)``: ``left >= 0`` after a step of the run T if before it,
+    * ``("both", *hints)``: an equation by the two inequalities >= and <=.
     """
     if not hints:
         return attempt(goal, effort)
@@ -249,6 +251,14 @@ def with_hints(goal: Goal, hints: Sequence[Sequence[Any]], effort: int) -> Step:
     if kind == "each":
         step = {"step": "each", "of": rest[0], "term": rest[1]}
         return reduce_by(goal, step, lambda g: with_hints(g, rest[2:], effort),
+                         lambda g: with_hints(g, others, effort))  # fmt: skip
+    if kind == "induct":
+        step = {"step": "induct", "of": rest[0], "term": rest[1]}
+        return reduce_by(goal, step, lambda g: attempt(g, effort),
+                         lambda g: with_hints(g, rest[2:], effort),
+                         lambda g: with_hints(g, others, effort))  # fmt: skip
+    if kind == "both":
+        return reduce_by(goal, {"step": "both"}, lambda g: with_hints(g, rest, effort),
                          lambda g: with_hints(g, others, effort))  # fmt: skip
     if goal.sums is not None:
         rest = [goal.sums.plain(part) if kind not in _NAMED and i < 2 else part

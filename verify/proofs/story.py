@@ -28,6 +28,8 @@ def story(certificate: Mapping[str, Any]) -> str:
             ("cut", ("intermediate fact",)),
             ("lemma", ("tangent of a logarithm or an exponential",
                        "tangents of logarithms or exponentials")),
+            ("induct", ("induction over the steps of a recursion",
+                        "inductions over the steps of a recursion")),
             ("square", ("comparison of squares", "comparisons of squares")),
         )
         if kinds[kind]

@@ -1,7 +1,7 @@
 """Faults planted in the checker: each of them accepts a false statement or refuses a true one.
 
-A fault is a change of the source of `verify.proofs.algebra`, `sums` or `checker`.  It is found
-where the statements of `test_checker` and `test_sums` get another answer.
+A fault is a change of the source of `verify.proofs.algebra`, `sums`, `runs` or `checker`.  It is
+found where the statements of `test_checker`, `test_sums` and `test_runs` get another answer.
 """
 
 import sys
@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.verify.proofs import test_sums
+from tests.verify.proofs import test_runs, test_sums
 from tests.verify.proofs.test_checker import FALSE, TRUE
-from verify.proofs import algebra, checker, sums
+from verify.proofs import algebra, checker, runs, sums
 
 #: Source text, and what stands in its place.
 FAULTS = (
@@ -143,7 +143,41 @@ FAULTS = (
     ("return member, goal.learning(relation, total)", "return (goal.learning(relation, total),)"),
     ("(*goal.given, *own), (relation, inside)", "(*goal.given, (relation, inside)), goal.claim"),
     ('require(relation in (">=", "="), "no relation")', "None"),
-    ("free = replace(goal, given=given, sums=None)", "free = replace(goal, given=given)"),
+    ("free = replace(goal, given=given, sums=None, runs={})",
+     "free = replace(goal, given=given, runs={})"),
+    # recursions
+    ("free = replace(goal, given=given, sums=None, runs={})",
+     "free = replace(goal, given=given, sums=None)"),
+    ('term = put(term, x, y)', "pass"),
+    ('return put(term, self.count, ["+", self.count, "1"])', "return term"),
+    ('return put(term, self.count, ["+", "0"])', "return term"),
+    ('require({r for r, _ in (*start, *steps)} <= {">=", ">", "="}, "no relation")', "pass"),
+    ('require({r for r, _ in (*start, *steps)}', "require({r for r, _ in start}"),
+    ('require({r for r, _ in (*start, *steps)}', "require({r for r, _ in steps}"),
+    ('require(len(numbers) == len(later), "a number has no later one")', "pass"),
+    ("known += [count, *numbers, *later]", "known += [count, *numbers]"),
+    ('dict[str, Run](), [*statement["variables"]]', "dict[str, Run](), list[Any]()"),
+    ("for x in (*variables, *later))", "for x in variables)"),
+    ('require(sums is None or not runs, "a recursion has no vectors and no families")', "pass"),
+    ("fixed = tuple(each for each in goal.given if not names(each[1]) & {*run.own})",
+     "fixed = goal.given"),
+    ("& {*run.own})", "& {of})"),
+    ("return self.count, *self.numbers", "return (self.count,)"),
+    ("return self.count, *self.numbers", "return self.numbers"),
+    ("start = Goal(goal.others(of), (*fixed, *run.start)",
+     "start = Goal(goal.others(of), (*fixed, known, *run.start)"),
+    ("start = Goal(goal.others(of), (*fixed, *run.start)", "start = Goal(goal.others(of), fixed"),
+    ('(*fixed, (">=", of), known, *run.steps)', '(*fixed, (">=", of), known)'),
+    ('(*fixed, (">=", of), known, *run.steps)', '(*fixed, known, *run.steps)'),
+    ("replace(run, steps=(*run.steps, known))", "run"),
+    ("return start, step, replace(goal.knowing(relation, term), runs=always)",
+     "return start, replace(goal.knowing(relation, term), runs=always)"),
+    ("return start, step, replace(goal.knowing(relation, term), runs=always)",
+     "return start, step, replace(goal, runs=always)"),
+    ('counts = tuple((">=", count) for count in runs)', "counts = ()"),
+    ('require(relation == "=", "no equation")', "pass"),
+    ('return replace(goal, claim=(">=", term)), replace(goal, claim=(">=", ["*", "-1", term]))',
+     'return replace(goal, claim=(">=", term)), replace(goal, claim=(">=", term))'),
     ('require(not is_made(term), "a product or a sum is written out")', "pass"),
     ("(pair[0] in family.vectors) != (pair[1] in family.vectors)", "pair[0] in family.vectors"),
     ("(*monomial[:i], *monomial[i + 1 :]), x), u)", "monomial[:i], x), u)"),
@@ -160,16 +194,18 @@ FAULTS = (
 )  # fmt: skip
 
 
-MODULES = (algebra, sums, checker)
-STATEMENTS_FALSE = FALSE | test_sums.ALL_FALSE
-STATEMENTS_TRUE = TRUE | {
-    name: (of.statement(), proof) for name, (of, proof) in test_sums.TRUE.items()
-}
+MODULES = (algebra, sums, runs, checker)
+STATEMENTS_FALSE = FALSE | test_sums.ALL_FALSE | test_runs.ALL_FALSE
+STATEMENTS_TRUE = (
+    TRUE
+    | test_runs.TRUE
+    | {name: (of.statement(), proof) for name, (of, proof) in test_sums.TRUE.items()}
+)
 
 
 def with_fault(old, new):
     """The function ``check`` of a checker with a fault."""
-    names = ("verify.proofs.algebra", "verify.proofs.sums", "verify.proofs.checker")
+    names = tuple(own.__name__ for own in MODULES)
     before = {name: sys.modules[name] for name in names}
     try:
         for name, own in zip(names, MODULES, strict=True):

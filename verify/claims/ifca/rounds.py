@@ -42,6 +42,7 @@ from verify.decisions.search import SearchResult
 from verify.evidence import EvidenceTable, Verdict
 from verify.procedures.base import Presentation, Profile
 from verify.procedures.search import Search
+from verify.proofs.arrays import Arrays, Recursion
 from verify.proofs.propositions import NOT_NEGATIVE, POSITIVE, Everywhere, Reduction
 
 LOGARITHM = Finding(
@@ -227,21 +228,26 @@ def burn_in(statement: Statement, profile: Profile) -> Search:
     )
 
 
+_ERROR, _NEXT = sp.symbols("error next")
+
+
 @claim("ifca.cor1-recursion", br.COROLLARY_1_RECURSION)
 def recursion(statement: Statement, profile: Profile) -> Search:
     """Errors that follow the recursion with equality, in units of Delta."""
 
-    def error(point: Point) -> float:
-        e = 0.5 - float(point["alpha"])
+    def errors(point: Point) -> list[float]:
+        found = [0.5 - float(point["alpha"])]
         for _ in range(point["T"]):
-            e = e / 2 + point["floor"]
-        return e
+            found.append(found[-1] / 2 + point["floor"])
+        return found
 
+    limit = statement.expr
+    step = ("+", _ERROR / 2 + br.EPSILON_0 - _NEXT, (limit - _ERROR) / 2)
     floor = "floor $\\varepsilon_0$ of the recursion, in units of $\\Delta$"
     return search(
         statement,
         profile,
-        error,
+        lambda point: errors(point)[-1],
         {
             "alpha": Interval(0.001, 0.499),
             "floor": LogInterval(1e-6, 1.0, meaning=floor),
@@ -249,8 +255,24 @@ def recursion(statement: Statement, profile: Profile) -> Search:
         },
         at=lambda point: {**point, "Delta": 1.0, "epsilon_0": point["floor"]},
         everywhere=Everywhere(
-            dict.fromkeys(("alpha", "epsilon_0", "Delta", "T"), POSITIVE),
-            left=Delta * (sp.Rational(1, 2) - alpha) / 2**T + 2 * br.EPSILON_0 * (1 - 2**-T),
+            dict.fromkeys(("alpha", "epsilon_0", "Delta"), POSITIVE),
+            left=_ERROR,
+            hints=(("induct", "T", limit - _ERROR, ("sum", 1, step)),),
+            arrays=Arrays(
+                values=lambda point: {
+                    "T": float(point["T"]),
+                    "error": errors(point)[-1],
+                    "T steps": {"error": errors(point)},
+                },
+                runs={
+                    "T": Recursion(
+                        numbers=("error",),
+                        later=("next",),
+                        start=((Delta * (sp.Rational(1, 2) - alpha), _ERROR),),
+                        steps=((_ERROR / 2 + br.EPSILON_0, _NEXT),),
+                    )
+                },
+            ),
         ),
         budget=min(profile.searches, 1000),
     )

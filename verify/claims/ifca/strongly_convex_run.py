@@ -19,7 +19,7 @@ Reference. TIT 2022, Corollary 2 and its proof.  NeurIPS 2020, Theorem 2.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -30,7 +30,7 @@ import sympy as sp
 from bounds.ifca import strongly_convex_run as sr
 from bounds.ifca import strongly_convex_step as ss
 from bounds.ifca.lemma_3 import L, lam, v
-from bounds.ifca.symbols import Delta, T, k, m, n, p, p_j
+from bounds.ifca.symbols import Delta, T, k, m, n, p, p_j, varepsilon
 from bounds.statement import Statement, evaluate
 from trials.experiments.ifca import strongly_convex as experiments
 from trials.experiments.ifca.strongly_convex import SC_RUN
@@ -40,7 +40,7 @@ from verify.claim import Finding, claim, row, table
 from verify.claims.common import Point, explicit
 from verify.claims.ifca.lemma_3 import CONDITION, LAM
 from verify.claims.searching import Proof, generous, search
-from verify.decisions.domain import Interval, LogInterval, Ranges
+from verify.decisions.domain import Interval, IntRange, LogInterval, Ranges
 from verify.evidence import Verdict
 from verify.procedures.base import (
     FloatArray,
@@ -52,7 +52,8 @@ from verify.procedures.base import (
 )
 from verify.procedures.probability import Probability
 from verify.procedures.search import Search
-from verify.proofs.propositions import NOT_NEGATIVE, POSITIVE, Everywhere, Reduction
+from verify.proofs.arrays import Arrays, Recursion, both_ways
+from verify.proofs.propositions import NOT_NEGATIVE, POSITIVE, Everywhere
 
 # --- The recursion ------------------------------------------------------------------------------
 
@@ -77,46 +78,61 @@ def _run(point: Point) -> dict[str, float]:
     return at
 
 
-_STEPS, _H, _E, _FIRST, _REST, _GOAL, _Q = sp.symbols("steps h E first rest goal q")
-#: The recursion after enough steps: the start has shrunk to half of the goal.
-SETTLED = Reduction(
-    idea="After $T$ steps the recursion with the share $1-h$ is at $(1-h)^T$ times the start plus "
-    "$1-(1-h)^T$ times its fixed point, by the geometric sum. The fixed point is at most half of "
-    "the goal. The stated number of steps has $Th\\ge\\log q$, where $q$ is at least twice the "
-    "start over the goal. The certificate proves that the start has then shrunk to half of the "
-    "goal.",
-    lemmas=("geometric-sum", "induction"),
-    ranges={
-        **dict.fromkeys(("steps", "first", "rest"), NOT_NEGATIVE),
-        **dict.fromkeys(("goal", "q"), POSITIVE),
-        "h": Interval(0.0, 0.5),
-        "E": Interval(-math.inf, math.inf),
-    },
-    given=(
-        (_STEPS * _H, sp.log(_Q)),
-        (_E, _STEPS * sp.log(1 - _H)),
-        (_STEPS * sp.log(1 - _H), _E),
-        (_GOAL, 2 * _REST),
-        (_GOAL * _Q, 2 * _FIRST),
-    ),
-    left=sp.exp(_E) * _FIRST + (1 - sp.exp(_E)) * _REST,
-    right=_GOAL,
-    hints=(
-        (">", 1 - _H, 0),
-        ("log", 1 - _H),
-        (">=", -sp.log(_Q), _E, ("sum", 1, (
-            "+", _STEPS * sp.log(1 - _H) - _E, ("*", _STEPS, -_H - sp.log(1 - _H)),
-            _STEPS * _H - sp.log(_Q),
-        ))),
-        ("exp", -_E - sp.log(_Q)),
-        (">=", 1, _Q * sp.exp(_E)),
-        ("sum", 1, (
-            "+", ("*", sp.Rational(1, 2), _GOAL, 1 - _Q * sp.exp(_E)),
-            ("*", sp.Rational(1, 2), sp.exp(_E), _GOAL * _Q - 2 * _FIRST),
-            ("*", sp.Rational(1, 2), _GOAL - 2 * _REST), ("*", sp.exp(_E), _REST),
-        )),
-    ),
-)  # fmt: skip
+_X, _NEXT, _Y = sp.symbols("x next Y")
+#: The noise of one step.
+_ONE = p_j * v**2 / (L**2 * m * n)
+
+
+def settled(
+    statement: Statement, start: sp.Expr, values: Callable[[Point], Mapping[str, Any]]
+) -> Everywhere:
+    """Numbers that a step shrinks to the share 1 - A, but for the floor, from ``start`` on.
+
+    After T steps they are at most start e^(-A T) + epsilon_0/A, by induction.  The stated number
+    of steps has A T >= log q, and q times the goal is at least twice the start.  So both terms
+    are at most half of the goal.
+    """
+    accuracy = {varepsilon: 2 * sr.EPSILON_0 / sr.A}
+    goal, asked = (sp.sympify(e).subs(accuracy) for e in (statement.expr, statement.definitions[T]))
+    q, shrunk, floor = sp.exp(asked * sr.A), sp.exp(-sr.A * T), sr.EPSILON_0 / sr.A
+    grown, left = sp.exp(sr.A * T), start * shrunk + floor - _X
+    step = (1 - sr.A) * _X + sr.EPSILON_0 - _NEXT
+    kept = ("+", ("*", start * shrunk, sp.exp(-sr.A) - 1 + sr.A), ("*", 1 - sr.A, left), step)
+    halves = ("+", ("*", goal, grown - q), goal * q - 2 * start)
+
+    def many(y: sp.Expr) -> tuple[Any, ...]:
+        """That e^(A T) >= y, from A T >= log y."""
+        more, tangent = sr.A * T - sp.log(y), grown / y - 1 - sr.A * T + sp.log(y)
+        return ("exp", more), ("sum", 1, ("*", y, ("+", tangent, more)))
+
+    return Everywhere(
+        {
+            **dict.fromkeys(("L", "lam", "p", "Delta", "epsilon_0"), POSITIVE),
+            "alpha_0": NOT_NEGATIVE,
+        },
+        given=((L, lam), (1, p), (start, 0), (T, asked)),
+        constants={"varepsilon": accuracy[varepsilon]},
+        left=_X,
+        hints=(
+            (">=", 1, sr.A),
+            ("induct", "T", left, ("exp", -sr.A), ("sum", 1, kept)),
+            (">=", goal * q, 2 * start),
+            (">=", goal, 2 * floor),
+            (">", q, 0),
+            (">=", grown, q, *many(q)) if q.is_number else ("fact", q, grown - _Y, *many(_Y)),
+            ("sum", 1, ("+", left, ("*", sp.Rational(1, 2), shrunk, halves),
+                        ("*", sp.Rational(1, 2), goal - 2 * floor))),
+        ),
+        arrays=Arrays(
+            values=values,
+            runs={
+                "T": Recursion(
+                    numbers=("x",), later=("next",), start=((start, _X),),
+                    steps=(((1 - sr.A) * _X + sr.EPSILON_0, _NEXT),),
+                )
+            },
+        ),
+    )  # fmt: skip
 
 
 def recursion(statement: Statement, profile: Profile, *, start: float | None = None) -> Search:
@@ -124,28 +140,26 @@ def recursion(statement: Statement, profile: Profile, *, start: float | None = N
 
     ``start`` is the closeness of the start where it is not the coordinate alpha_0.
     """
-    steps = statement.definitions[T]
+    edge = sr.START if start is None else sr.START.subs(sr.ALPHA_0, sp.Rational(repr(start)))
 
-    def quantities(point: Point) -> dict[str, float]:
+    def iterate(point: Point, steps: FloatArray) -> FloatArray:
+        """The numbers after some steps."""
         at = _run(point)
-        goal = float(evaluate(statement.expr, at))
-        at["alpha_0"] = at["alpha_0"] if start is None else start
-        h, asked = float(evaluate(sr.A, at)), float(evaluate(steps, at))
-        rounds = float(max(0, math.ceil(asked)))
-        return {
-            "steps": rounds,
-            "h": h,
-            "E": rounds * math.log1p(-h),
-            "first": float(evaluate(sr.START, at)),
-            "rest": at["epsilon_0"] / h,
-            "goal": goal,
-            "q": math.exp(asked * h),
-        }
+        first, h = (float(evaluate(e, at)) for e in (edge, sr.A))
+        kept = np.exp(steps * math.log1p(-h))
+        return kept * first + (1.0 - kept) * at["epsilon_0"] / h
+
+    def count(point: Point) -> float:
+        asked = float(evaluate(statement.definitions[T], _run(point)))
+        return float(max(0, math.ceil(asked)))
+
+    def values(point: Point) -> dict[str, Any]:
+        n_steps = count(point)
+        path = iterate(point, np.arange(min(n_steps, 10_000.0) + 1.0))
+        return {"T": n_steps, "x": error(point), "T steps": {"x": path}}
 
     def error(point: Point) -> float:
-        at = quantities(point)
-        kept = math.exp(at["E"])
-        return float(kept * at["first"] + (1.0 - kept) * at["rest"])
+        return float(iterate(point, np.array([count(point)]))[0])
 
     return search(
         statement,
@@ -154,7 +168,7 @@ def recursion(statement: Statement, profile: Profile, *, start: float | None = N
         RUNS,
         at=_run,
         budget=profile.searches // 8,
-        everywhere=replace(SETTLED, quantities=quantities),
+        everywhere=settled(statement, edge, values),
     )
 
 
@@ -611,10 +625,13 @@ LOOSE_RUN = Finding(
 _STEP = p_j * lam / L
 
 
-def _kept(at: Mapping[str, float]) -> float:
-    """The share of a model's error that all steps keep, squared."""
-    step = at["p_j"] * at["lam"] / at["L"]
-    return math.exp(2.0 * at["steps"] * math.log1p(-step)) if step < 1.0 else 0.0
+def _noise(point: Point, steps: FloatArray) -> FloatArray:
+    """The mean square after some steps, by the geometric sum."""
+    at = {**point, "lam": point["L"] / point["condition"]}
+    one, step = (float(evaluate(e, at)) for e in (_ONE, _STEP))
+    if step == 1.0:
+        return np.where(steps > 0, one, 0.0)
+    return -one * np.expm1(2.0 * steps * math.log1p(-step)) / (step * (2.0 - step))
 
 
 @claim(
@@ -626,15 +643,16 @@ def _kept(at: Mapping[str, float]) -> float:
 def final_noise(statement: Statement, profile: Profile) -> Search:
     """The exact mean square after any number of steps."""
 
-    def symbols(point: Point) -> dict[str, float]:
-        return {**point, "lam": point["L"] / point["condition"]}
-
     def mean_square(point: Point) -> float:
-        at = symbols(point)
-        step = point["p_j"] * at["lam"] / at["L"]
-        one = point["p_j"] * point["v"] ** 2 / (at["L"] ** 2 * point["m"] * point["n"])
-        return float(one * (1.0 - _kept(at)) / (step * (2.0 - step)))
+        return float(_noise(point, np.array([float(point["steps"])]))[0])
 
+    def values(point: Point) -> dict[str, Any]:
+        path = _noise(point, np.arange(min(point["steps"], 10_000) + 1.0))
+        return {"T": float(point["steps"]), "x": mean_square(point), "T steps": {"x": path}}
+
+    limit, kept = statement.expr, (1 - _STEP) ** 2 * _X + _ONE
+    rest = ("*", limit, _STEP, 1 - _STEP)
+    step = ("+", kept - _NEXT, ("*", (1 - _STEP) ** 2, limit - _X), rest)
     return search(
         statement,
         profile,
@@ -646,24 +664,26 @@ def final_noise(statement: Statement, profile: Profile) -> Search:
             "p_j": LogInterval(1e-3, 1.0),
             "m": LogInterval(1.0, 1e9),
             "n": LogInterval(1.0, 1e9),
-            "steps": LogInterval(1.0, 1e9, meaning="number of steps of the run, not only integers"),
+            "steps": IntRange(1, 10**9, log=True, meaning="number of steps of the run"),
         },
-        at=symbols,
+        at=lambda point: {**point, "lam": point["L"] / point["condition"]},
         budget=profile.searches // 8,
-        everywhere=Reduction(
-            idea="With $x=p_j\\lambda/L$ the noise of the steps adds up to the noise of one step "
-            "times $\\sum_{t<T}(1-x)^{2t}$. That geometric sum is $(1-q)/(x(2-x))$ with "
-            "$q=(1-x)^{2T}$ between zero and one. The certificate proves the limit for all of "
-            "these $q$.",
-            lemmas=("geometric-sum",),
-            ranges={
-                **dict.fromkeys(("v", "L", "lam", "m", "n"), POSITIVE),
-                "p_j": LogInterval(0.0, 1.0),
-                "q": Interval(0.0, 1.0),
-            },
-            given=((L, lam),),
-            quantities=lambda point: {"q": _kept(symbols(point))},
-            left=p_j * v**2 / (L**2 * m * n) * (1 - _Q) / (_STEP * (2 - _STEP)),
+        everywhere=Everywhere(
+            dict.fromkeys(("v", "L", "lam", "m", "n", "p_j"), POSITIVE),
+            given=((L, lam), (1, p_j)),
+            left=_X,
+            hints=((">=", 1, _STEP), ("induct", "T", limit - _X, ("sum", 1, step))),
+            arrays=Arrays(
+                values=values,
+                runs={
+                    "T": Recursion(
+                        numbers=("x",),
+                        later=("next",),
+                        start=both_ways(_X, 0),
+                        steps=both_ways(_NEXT, kept),
+                    )
+                },
+            ),
         ),
     )
 

@@ -78,7 +78,8 @@ from verify.procedures.probability import Probability
 from verify.procedures.rate import Rate, StatedRate
 from verify.procedures.search import Search
 from verify.procedures.sup_lower_bound import SupLB
-from verify.proofs.propositions import POSITIVE, Reduction, Sizes
+from verify.proofs.arrays import Arrays, Members, both_ways, total
+from verify.proofs.propositions import POSITIVE, Everywhere
 
 # --- Sizes --------------------------------------------------------------------------------------
 
@@ -93,22 +94,24 @@ def _size_symbols(point: Point) -> dict[str, float]:
     return {"N": float(sizes.sum()), "M": float(sizes.size), "skew": imbalance(sizes) + 1.0}
 
 
-def _of_clients(n_clients: int) -> Reduction:
-    """The identity for one number of clients, with their sizes as symbols."""
-    sizes = sp.symbols(f"n_1:{n_clients + 1}")
-    rows = sum(sizes)
-    divergence = sum((n_clients * size - rows) ** 2 for size in sizes) / (n_clients * rows**2)
-    return Reduction(
-        idea="The sizes of the clients are symbols, and the skewness is its definition, one plus "
-        "the divergence of the shares from equal ones. The certificates show that both sides are "
-        "the same rational function.",
-        ranges={str(size): POSITIVE for size in sizes},
-        left=sum(size**2 for size in sizes),
-        right=rows**2 * (1 + divergence) / n_clients,
-        quantities=lambda point: {
-            str(symbol): float(size) for symbol, size in zip(sizes, _sizes(point), strict=True)
-        },
-        of=lambda point: point["M"] == n_clients,
+def _of_sizes() -> Everywhere:
+    """The skewness by its definition, one plus the divergence of the shares from equal ones."""
+    rows, clients, n = sp.symbols("N M n")
+    every, one = total("F", n), total("F", 1)
+    apart = ("*", 2 * rows / clients), ("*", (rows / clients) ** 2)
+    return Everywhere(
+        dict.fromkeys(("N", "M"), POSITIVE),
+        given=(*both_ways(rows, every), *both_ways(clients, one)),
+        constants={"skew": 1 + total("F", (clients * n - rows) ** 2) / (clients * rows**2)},
+        left=total("F", n**2),
+        hints=(
+            ("both", ("sum", 1, ("+", (*apart[0], every - rows), (*apart[1], clients - one)))),
+            ("sum", 1, ("+", (*apart[0], rows - every), (*apart[1], one - clients))),
+        ),
+        arrays=Arrays(
+            values=lambda point: {"F": {"n": _sizes(point).astype(float)}},
+            families={"F": Members(numbers=("n",))},
+        ),
     )
 
 
@@ -136,7 +139,7 @@ def chi2_identity(statement: Statement, profile: Profile) -> Search:
             "seed": IntRange(0, 1000),
         },
         at=_size_symbols,
-        everywhere=Sizes(up_to="M <= 12", each=tuple(_of_clients(n) for n in range(1, 13))),
+        everywhere=_of_sizes(),
     )
 
 

@@ -61,6 +61,7 @@ from verify.decisions.domain import Choice, Interval, IntRange, LogInterval, Ran
 from verify.decisions.measures import DIFFERENCE, SHARE
 from verify.procedures.base import Profile
 from verify.procedures.search import Search
+from verify.proofs.arrays import Arrays, Members, Recursion, both_ways, total
 from verify.proofs.certificate import Certificate, Inequality, certificate
 from verify.proofs.propositions import NOT_NEGATIVE, POSITIVE, Everywhere, Reduction, Sizes
 from verify.proofs.terms import from_sympy
@@ -258,16 +259,50 @@ TELESCOPING = Finding(
 )
 
 
-def _terms(statement: Statement, n_steps: int) -> Reduction:
-    """The identity for one number of steps, a polynomial in the eigenvalue."""
-    x = sp.Symbol("x")
-    return Reduction(
-        idea="For a given number of steps both sides are polynomials in the eigenvalue $x$. The "
-        "certificates show that their difference expands to zero.",
-        ranges={"x": Interval(-math.inf, math.inf)},
-        left=1 - (1 - x) ** n_steps,
-        right=statement.expr.subs(s, n_steps).doit(),
-        of=lambda point: point["s"] == n_steps,
+def _step_by_step(statement: Statement) -> Everywhere | None:
+    """The power and the sum as a step changes them, None where the sum has not s such terms."""
+    power, later, part, longer, eigenvalue = sp.symbols("power power_next part part_next x")
+    if not isinstance(statement.expr, sp.Sum):
+        return None
+    added, (index, first, last) = statement.expr.function, statement.expr.limits[0]
+    added = added.subs((1 - eigenvalue) ** index, power)
+    if added.has(index) or (first, last) != (0, s - 1):
+        return None
+    less = 1 - power - part
+
+    def path(point: Point) -> dict[str, FloatArray]:
+        powers = (1.0 - point["x"]) ** np.arange(point["s"] + 1.0)
+        terms = [float(evaluate(added, {"power": each, "x": point["x"]})) for each in powers[:-1]]
+        return {"power": powers, "part": np.cumsum([0.0, *terms])}
+
+    def values(point: Point) -> dict[str, Any]:
+        ends = {name: float(each[-1]) for name, each in path(point).items()}
+        return {"s": float(point["s"]), **ends, "s steps": path(point)}
+
+    shown = ("sum", 1, ("+", part + added - longer, (1 - eigenvalue) * power - later, less))
+    other = ("sum", 1, ("+", longer - part - added, later - (1 - eigenvalue) * power, -less))
+    return Everywhere(
+        {"x": Interval(-math.inf, math.inf)},
+        left=1 - power,
+        right=part,
+        hints=(
+            ("both", ("induct", "s", less, shown), ("sum", 1, less)),
+            ("induct", "s", -less, other),
+        ),
+        arrays=Arrays(
+            values=values,
+            runs={
+                "s": Recursion(
+                    numbers=("power", "part"),
+                    later=("power_next", "part_next"),
+                    start=(*both_ways(power, 1), *both_ways(part, 0)),
+                    steps=(
+                        *both_ways(later, (1 - eigenvalue) * power),
+                        *both_ways(longer, part + added),
+                    ),
+                )
+            },
+        ),
     )
 
 
@@ -293,9 +328,7 @@ def telescoping(statement: Statement, profile: Profile) -> Search:
         lambda point: 1.0 - (1.0 - point["x"]) ** point["s"],
         {"s": IntRange(1, 100, log=True), "x": Interval(0.0, 1.0)},
         measure=EQUAL,
-        everywhere=Sizes(up_to="s <= 20", each=tuple(_terms(statement, n) for n in range(1, 21)))
-        if statement.id == TELESCOPE.id
-        else None,
+        everywhere=_step_by_step(statement),
         proof=one_step,
     )
 
@@ -657,24 +690,21 @@ def _losses(point: Point) -> tuple[FloatArray, FloatArray]:
     return weights, losses
 
 
-def _last_cluster(point: Point) -> dict[str, float]:
-    """The last likelihood and its loss, and the mean loss of the other clusters."""
-    weights, losses = _losses(point)
-    others = weights[:-1].sum()
-    mean = weights[:-1] @ losses[:-1] / others if others > 0 else losses[-1]
-    return {"weight": float(weights[-1]), "last": float(losses[-1]), "mean": float(mean)}
-
-
-_WEIGHT, _LAST, _MEAN = sp.symbols("weight last mean")
-ONE_MORE_CLUSTER = Reduction(
-    idea="The loss is a weighted mean of the losses of the vertices. With one more cluster it is "
-    "$(1-w)$ times the mean of the others plus $w$ times the last loss. The certificate shows that "
-    "it stays at least the smallest loss, and one cluster is the start.",
-    lemmas=("induction",),
-    ranges={**dict.fromkeys(("least", "last", "mean"), NOT_NEGATIVE), "weight": Interval(0.0, 1.0)},
-    given=((_LAST, least), (_MEAN, least)),
-    quantities=_last_cluster,
-    left=(1 - _WEIGHT) * _MEAN + _WEIGHT * _LAST,
+_WEIGHT, _LOSS = sp.symbols("weight loss")
+_ALL = total("F", _WEIGHT)
+#: The loss is a weighted mean of the losses of the vertices, none of which is below the least.
+MEAN_OF_VERTICES = Everywhere(
+    {"least": NOT_NEGATIVE},
+    given=both_ways(_ALL, 1),
+    left=total("F", _WEIGHT * _LOSS),
+    hints=(
+        ("each", "F", _WEIGHT * (_LOSS - least)),
+        ("sum", 1, ("+", total("F", _WEIGHT * (_LOSS - least)), ("*", least, _ALL - 1))),
+    ),
+    arrays=Arrays(
+        values=lambda point: {"F": dict(zip(("weight", "loss"), _losses(point), strict=True))},
+        families={"F": Members(numbers=("weight", "loss"), given=((_WEIGHT, 0), (_LOSS, least)))},
+    ),
 )
 
 
@@ -696,7 +726,7 @@ def vertex(statement: Statement, profile: Profile) -> Search:
             "seed": IntRange(0, 1000),
         },
         at=lambda point: {"least": float(_losses(point)[1].min())},
-        everywhere=ONE_MORE_CLUSTER,
+        everywhere=MEAN_OF_VERTICES,
     )
 
 
