@@ -1341,8 +1341,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         PROOFS + "checker.py",
-        "free = replace(goal, given=given, sums=None)",
-        "free = replace(goal, sums=None)",
+        "free = replace(goal, given=given, sums=None, runs={})",
+        "free = replace(goal, sums=None, runs={})",
         "what is given at x is used between the start and x",
         "verify/proofs/test_checker",
     ),
