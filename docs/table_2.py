@@ -496,14 +496,17 @@ CLAIMS = (
     of_glyphs(
         "cifar10-odcl", "ODCL-KM++ is on par with the oracle, and better than local fits",
         "CIFAR10", (("local", "KM"), ("oracle", "KM", 0.05)),
+        expected=Verdict.REFUTED,
     ),
     of_glyphs(
         "cifar10-start", "IFCA is as good as local fits at best, and random at worst", "CIFAR10",
         (("IFCA1", "local", 0.05), ("IFCAR", "coin", 0.1)),
+        expected=Verdict.REFUTED,
     ),
     of_glyphs(
         "noisy", "With flipped labels ODCL-KM++ is best, and IFCA is below local fits",
         "CIFAR10N", NOISY,
+        expected=Verdict.INCONCLUSIVE,
     ),
 )  # fmt: skip
 
