@@ -138,7 +138,6 @@ def goal_of(statement: Mapping[str, Any]) -> Goal:
     variables = (*statement["variables"], *(x for run in runs.values() for x in run.own))
     later = (x for run in runs.values() for x in run.later)
     require(all(NAME.fullmatch(x) for x in (*variables, *later)), "a variable has a bad name")
-    require(len(set(variables)) == len(variables), "a variable is named twice")
     given = tuple((each, minus(a, b)) for each, a, b in statement["given"])
     require({relation, *(each for each, _ in given)} <= {">=", ">", "="}, "no relation")
     sums, claim = sums_of(statement), minus(left, right)

@@ -56,10 +56,16 @@ def laws_of_a_stricter_bound(name: str) -> tuple[list[float], list[float]]:
     return laws(name, STRICTER if at_most else 1 / STRICTER)
 
 
-@pytest.mark.parametrize("name", [name for name in supported_by_laws() if name not in REFUSED])
-def test_no_law_supports_a_bound_that_is_far_stricter(name):
+def law_supports_a_stricter_bound(name: str) -> bool:
     limits, deltas = laws_of_a_stricter_bound(name)
-    assert not any(limit <= delta for limit, delta in zip(limits, deltas, strict=True))
+    return any(limit <= delta for limit, delta in zip(limits, deltas, strict=True))
+
+
+def test_no_law_supports_a_bound_that_is_far_stricter():
+    """One test of all, because a list of them would build every claim while tests are collected."""
+    names = [name for name in supported_by_laws() if name not in REFUSED]
+    assert len(names) >= 40
+    assert [name for name in names if law_supports_a_stricter_bound(name)] == []
 
 
 @pytest.mark.parametrize("name", sorted(REFUSED))

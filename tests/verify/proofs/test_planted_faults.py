@@ -97,7 +97,7 @@ FAULTS = (
     ("(low if unit > 0 else high).append", "(high if unit > 0 else low).append"),
     # goals and steps
     ('require(names(term) <= {*self.variables}, "a name is of no variable")', "pass"),
-    ('require(len(set(variables)) == len(variables), "a variable is named twice")', "pass"),
+    ('require(len({*known}) == len(known), "a name is used twice")', "pass"),
     ("(relation, put(term, old, new)) for relation, term in self.given",
      "(relation, term) for relation, term in self.given"),
     ("for each, following in zip(goals, below, strict=True):\n        prove(each, following)",

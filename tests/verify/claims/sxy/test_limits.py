@@ -7,7 +7,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from scipy import integrate, optimize, special
+from scipy import optimize, special
 
 from trials.laws.random_subspace import random_tangents, smallest_cosines
 from verify.claims.sxy import PAPER, moments, subsets
@@ -99,6 +99,7 @@ def test_a_direction_is_searched_wherever_there_is_more_than_one():
 
 def test_the_largest_of_many_products_exceeds_the_slack_of_lemma_3_hardly_ever():
     """64 products of two Gaussian variables, whose density is K_0 over pi, by quadrature."""
+    from scipy import integrate  # it takes long to load, and only this test needs it
 
     def exceeds(x):
         tail = 2 / math.pi * integrate.quad(special.k0, x, math.inf)[0]
