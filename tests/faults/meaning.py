@@ -1355,11 +1355,11 @@ MEANINGS: tuple[Meaning, ...] = (
         missed=True,
     ),
     Meaning(
-        PROOFS + "checker.py",
-        "require(len(set(variables)) == len(variables),",
-        "require(len(variables) >= 0,",
+        PROOFS + "runs.py",
+        "require(len({*known}) == len(known),",
+        "require(len(known) >= 0,",
         "one name may stand for two variables",
-        "verify/proofs/test_checker",
+        "verify/proofs/test_checker verify/proofs/test_runs",
     ),
     Meaning(
         PROOFS + "coq/gallina.py",
