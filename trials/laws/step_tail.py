@@ -244,16 +244,8 @@ def _norm_tail(
     along = (a * sigma) ** 2 * high
     across = a**2 * (distance**2 + sigma**2) * high
     log_tail = _log_chernoff(mean, along, across, dimension - 1, bound[..., None])
-    return np.minimum(0.0, _log_sum(log_weight + log_tail) + _ROUNDING)
-
-
-def _log_sum(logs: FloatArray) -> FloatArray:
-    """Log of the sum of exponentials along the last axis."""
-    largest = logs.max(axis=-1)
-    largest = np.where(np.isfinite(largest), largest, 0.0)
-    with np.errstate(divide="ignore"):
-        total = np.log(np.exp(logs - largest[..., None]).sum(axis=-1))
-    return np.asarray(largest + total)
+    total = np.logaddexp.reduce(log_weight + log_tail, axis=-1)
+    return np.asarray(np.minimum(0.0, total + _ROUNDING))
 
 
 def _require_cluster(setting: StepSetting, cluster: int) -> None:
@@ -342,7 +334,7 @@ def log_step_tail(setting: StepSetting, radius: float, bounds: Sequence[float] |
         for first, bound in zip(same_clusters(setting), allowed.tolist(), strict=True)
     }
     logs = [tails[key] for key in zip(same_clusters(setting), allowed.tolist(), strict=True)]
-    return min(0.0, float(_log_sum(np.array([*logs, log_label_tail(setting, radius)]))))
+    return min(0.0, float(np.logaddexp.reduce([*logs, log_label_tail(setting, radius)])))
 
 
 @validated(
@@ -426,7 +418,7 @@ def _quantile(setting: StepSetting, cluster: int, start: float, log_share: float
     along = (a * setting.sigma) ** 2 * high
     across = a**2 * (start**2 + setting.sigma**2) * high if dof else np.zeros_like(high)
     usable = np.isfinite(mean) & np.isfinite(along) & np.isfinite(across)
-    rest = float(_log_sum(log_weight[~usable])) if not usable.all() else -math.inf
+    rest = float(np.logaddexp.reduce(log_weight[~usable])) if not usable.all() else -math.inf
     weight = log_weight[usable]
     excess = np.maximum(weight - log_share, 0.0) + _SPARE
     t, constant = _exponents(mean[usable], along[usable], across[usable], dof, excess)
