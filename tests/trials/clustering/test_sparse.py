@@ -223,6 +223,51 @@ def test_the_end_of_a_path_costs_no_work():
     assert tracer.gap <= 1e-15 * tracer.primal
 
 
+@pytest.mark.parametrize("d", [1, 3])
+def test_linked_pairs_follow_their_closed_form(d):
+    """Three pairs with weights and lengths of their own, a copy, and a point without a link."""
+    rng = np.random.default_rng(d)
+    points = rng.standard_normal((9, d))
+    points[7] = points[6]
+    weights = np.zeros((9, 9))
+    for i, w in zip(range(0, 8, 2), (0.5, 3.0, 1.0, 2.0), strict=True):
+        weights[i, i + 1] = weights[i + 1, i] = w
+    lengths = np.sqrt(((points[0:6:2] - points[1:6:2]) ** 2).sum(axis=1))
+    ends = np.sort(lengths / (2.0 * np.array([0.5, 3.0, 1.0])))
+    penalties = np.sort(np.concatenate([0.99 * ends, 1.01 * ends]))
+    path = sparse_convex_clustering_path(points, penalties, weights, flows=False)
+    met = (penalties[:, None] >= ends).sum(axis=1)
+    assert path.n_clusters.tolist() == (8 - met).tolist()
+    for i, penalty in enumerate(penalties):
+        fit = sparse_convex_clustering(points, penalty, weights)
+        assert path.labels[i].tolist() == fit.labels.tolist()
+        assert path.centres[i] == pytest.approx(fit.centres, rel=1e-9, abs=1e-9)
+        there = objective(points, weights, penalty, path.centres[i][path.labels[i]])
+        assert path.primal[i] == pytest.approx(there, rel=1e-12)
+        assert path.primal[i] <= fit.primal * (1.0 + 1e-12)
+
+
+def test_a_path_ends_with_a_pair_without_newton_steps(monkeypatch):
+    rng = np.random.default_rng(6)
+    points = np.concatenate([rng.standard_normal((25, 2)), 12.0 + rng.standard_normal((15, 2))])
+    weights = neighbour_weights(points, 6, connect="tree")
+    penalties = np.linspace(0.5, 20.0, 40)
+    path = sparse_convex_clustering_path(points, penalties, weights, tolerance=1e-9, flows=False)
+    in_two = np.flatnonzero(path.n_clusters == 2)
+    assert in_two.size >= 10
+    first = int(in_two[0])
+    monkeypatch.setattr(Tracer, "_find_pairs", lambda _: False)
+    newton = sparse_convex_clustering_path(points, penalties, weights, tolerance=1e-9, flows=False)
+    assert newton.labels[: first + 1].tolist() == path.labels[: first + 1].tolist()
+    # Newton's method found the first of them.
+    for i in in_two[1::5]:
+        assert path.primal[i] <= newton.primal[i] * (1.0 + 1e-12)
+        assert newton.primal[i] <= path.primal[i] * (1.0 + 1e-8)
+        fit = sparse_convex_clustering(points, penalties[i], weights)
+        assert fit.labels.tolist() == path.labels[i].tolist()
+        assert path.centres[i] == pytest.approx(fit.centres, rel=1e-9)
+
+
 @pytest.mark.parametrize("connect", ["none", "tree"])
 def test_the_floor_of_the_fusing_penalty_is_below_it(connect):
     for seed in range(20):

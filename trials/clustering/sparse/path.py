@@ -36,6 +36,7 @@ from trials.clustering.sparse import balance, contraction, newton
 from trials.clustering.sparse.certificate import MARGIN
 from trials.clustering.sparse.fusing import Fused
 from trials.clustering.sparse.graph import Graph, join_entries, reorder
+from trials.clustering.sparse.pairs import Pairs
 from trials.clustering.sparse.release import release
 from trials.clustering.sparse.rows import lanes_of, pad
 
@@ -120,6 +121,9 @@ class Tracer:
         #: The clusters without a link, and the graph in which they are.
         self.alone = np.empty(0, dtype=np.int64)
         self.alone_in: Graph | None = None
+        #: Pairs of linked clusters, where there are no other links, and the graph they are in.
+        self.pairs: Pairs | None = None
+        self.pairs_in: Graph | None = None
         self.mass = np.ones(n)
         self.b = self.x
         self.scatter = 0.0
@@ -173,6 +177,9 @@ class Tracer:
             self._trivial(lam)
             return
         self.stages, self.has_flows = [], flows
+        if not flows and self._find_pairs():
+            self._solve_pairs(lam)
+            return
         if lam > _RATIO * start:
             self._approach(lam, start, max(tolerance, _BETWEEN))
         self._solve(lam, tolerance, flows)
@@ -181,6 +188,25 @@ class Tracer:
             return
         if not self.is_at_the_end(tolerance, flows=flows) and self.end.is_at(lam):
             self._trivial(lam)
+
+    def _find_pairs(self) -> bool:
+        """Whether each cluster is linked to at most one other."""
+        g = self.graph
+        if self.pairs_in is not g:
+            self.pairs = Pairs(g, self.b, self.mass) if Pairs.are_all(g) else None
+            self.pairs_in = g
+        return self.pairs is not None
+
+    def _solve_pairs(self, lam: float) -> None:
+        """Solve and fuse clusters in pairs, exactly."""
+        if self.pairs is not None and lam >= self.pairs.next:
+            self._merge(*self.pairs.fused(lam))
+            self._find_pairs()
+        assert self.pairs is not None  # fusions leave pairs
+        self.u = self.last = self.guess = self.pairs.values(lam)
+        self.primal, self.gap = self.scatter + self.pairs.objective(lam), math.nan
+        self.speed = None
+        self.lam_before, self.lam = self.lam, lam
 
     def _approach(self, lam: float, start: float, tolerance: float) -> None:
         """Solve roughly, and with wide smoothing, at penalties from ``start`` up to a far one."""
