@@ -387,14 +387,6 @@ MEANINGS: tuple[Meaning, ...] = (
         missed=True,
     ),
     Meaning(
-        PROCEDURES + "mean_bound.py",
-        'return replace(decision, status="open", reason=f"{table.n_failed} trials failed")',
-        'return replace(decision, reason=f"{table.n_failed} trials failed")',
-        "a cell with failed trials is decided by those that are left",
-        "verify/procedures/test_stored_trials verify/procedures/test_mean_bound",
-        missed=True,
-    ),
-    Meaning(
         PROCEDURES + "sup_lower_bound.py",
         "np.where(observed.table.failed | np.isnan(found), -np.inf, found)",
         "np.where(observed.table.failed, -np.inf, found)",

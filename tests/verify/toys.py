@@ -210,6 +210,26 @@ METHODS = register(
 )
 
 
+def stored(folder: Path, experiment: Experiment, trials: Sequence[Any], first: int = 0) -> RunStore:
+    """A new store below a folder that holds trials written by hand.
+
+    Parameters
+    ----------
+    trials : (params, values, failed rows) of each cell, the rows optional.  Values are
+        (n_trials, n_columns), n_trials a multiple of the experiment's block.
+    first : the number of the first block.
+    """
+    path = folder / f"{len(list(folder.iterdir()))}"
+    store = RunStore.create(path, root_seed=1, config={})
+    size = experiment.block_size
+    for params, values, *failed in trials:
+        rows = np.array(sorted(failed[0]) if failed else [], dtype=int)
+        for i, part in enumerate(np.split(np.asarray(values, float), len(values) // size)):
+            own = [(int(row), "raised: by hand") for row in rows[rows // size == i] % size]
+            store.put_block(experiment, experiment.check(params), first + i, part, own)
+    return store
+
+
 def tried(
     procedure: Any, folder: Path, *, seed: int = 0, level: float = 0.05, after: Any = None
 ) -> tuple[Evidence, list[int]]:

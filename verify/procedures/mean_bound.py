@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -59,8 +59,6 @@ class MeanBound(Stated, InRounds):
         exact law.  It may also ask for asymptotic limits, and the report then says so.
     observable : S in words, with its unit.
     margin : for ``=``: the share of the bound within which support means equivalence.
-    failures : ``"worst"`` gives a trial without a finite value the worst value of the range, which
-        refutes where the range is infinite.  ``"unresolved"`` leaves its cell undecided.
 
     Examples
     --------
@@ -87,7 +85,6 @@ class MeanBound(Stated, InRounds):
     observable: str
     values: Callable[[Params], Values] = the_cell
     margin: float = 0.1
-    failures: Literal["worst", "unresolved"] = "worst"
     present: Present = nothing_to_show
 
     @property
@@ -118,13 +115,8 @@ class MeanBound(Stated, InRounds):
             f"experiment {self.sampling.experiment.name}, by confidence sequences for a mean "
             f"({', '.join(sorted({self._route(c) for c in self.cells}))}). The trials come in "
             f"doubling rounds from {self.sampling.first} to {self.sampling.max_trials} trials a "
-            f"cell, and a "
-            "decided cell gets no more. A failed trial "
-            + (
-                "takes the worst value of the range."
-                if self.failures == "worst"
-                else "leaves its cell unresolved."
-            )
+            "cell, and a decided cell gets no more. A failed trial takes the worst value of the "
+            "range."
         )
 
     def _route(self, cell: Params) -> str:
@@ -172,10 +164,6 @@ class MeanBound(Stated, InRounds):
         test = self._test(observed.params, level)
         table = observed.table
         raw = self.statistic(table, observed.params)
-        if self.failures == "unresolved" and table.n_failed:
-            kept = np.asarray(raw, dtype=np.float64)[~table.failed]
-            decision = decide_mean(kept, test, n_failed=table.n_failed, limits=False)
-            return replace(decision, status="open", reason=f"{table.n_failed} trials failed")
         x = as_values(raw, table.failed, test.knowledge, test.side)
         return decide_mean(x, test, n_failed=table.n_failed, limits=limits)
 
@@ -192,7 +180,6 @@ class MeanBound(Stated, InRounds):
             verdict=verdict,
             summary=summary,
             level=level,
-            n_trials=sum(c.n_trials for c in cells),
             cells=[c.result(o.params) for c, o in zip(cells, observed, strict=True)],
             witness=self._witness(cells, observed) if verdict is Verdict.REFUTED else None,
         )

@@ -318,7 +318,9 @@ class Contraction(CellByCell):
         observed = self.sampling.observed(store, self.cells)
         rows, steps, verdicts = [], [], []
         for o in observed:
-            fit = contraction_factor(self.errors(o.table, o.params), level=level / len(observed))
+            # whatever finite errors a failed trial has, it counts as one that diverged
+            errors = np.where(o.table.failed[:, None], np.nan, self.errors(o.table, o.params))
+            fit = contraction_factor(errors, level=level / len(observed))
             # a diverged trial has no factor, so the other trials are a biased selection
             readable = fit.resolved and fit.n_failed == 0
             limits = fit.log_limits() if readable else (-math.inf, math.inf)

@@ -16,7 +16,7 @@ import sympy as sp
 
 from bounds.statement import Contrast, Printed, Statement, Term, Trend
 from tests.stated import NOBODY
-from tests.verify.toys import COIN, DECAY, DOSE, METHODS, N_STEPS, POWER, VALUE
+from tests.verify.toys import COIN, DECAY, DOSE, METHODS, N_STEPS, POWER, VALUE, stored
 from trials.run.engine import parse_trial_id
 from trials.run.store import RunStore
 from verify.decisions.comparisons import ContrastTest, TrendTest
@@ -40,28 +40,9 @@ LEVEL = 0.08
 
 @pytest.fixture
 def run(tmp_path):
-    """``run(experiment, [(params, values, failed rows), ...])``: a store that holds these trials.
-
-    Values are (n_trials, n_columns), n_trials a multiple of the experiment's block.
-    """
+    """``run(experiment, [(params, values, failed rows), ...])``: a store of these trials."""
     with contextlib.ExitStack() as stack:
-        names = iter(range(100))
-
-        def stored(experiment, trials):
-            path = tmp_path / f"{next(names)}"
-            store = stack.enter_context(RunStore.create(path, root_seed=1, config={}))
-            size = experiment.block_size
-            for params, values, *failed in trials:
-                rows = set(failed[0]) if failed else set()
-                for block, part in enumerate(
-                    np.split(np.asarray(values, float), len(values) // size)
-                ):
-                    own = [(r - size * block, "raised: by hand") for r in sorted(rows)
-                           if size * block <= r < size * (block + 1)]  # fmt: skip
-                    store.put_block(experiment, experiment.check(params), block, part, own)
-            return store
-
-        yield stored
+        yield lambda *trials: stack.enter_context(stored(tmp_path, *trials))
 
 
 def stated(kind, **more):
@@ -154,22 +135,6 @@ def test_a_failed_trial_is_the_witness_of_a_mean_that_it_refutes(run):
     assert cell.observed == pytest.approx((150 + 0.5 * 105 + 1.0) / 256)
     whole = mean_claim("0.4").decide(run(VALUE, [({}, values)]), LEVEL)
     assert parse_trial_id(whole.witness.trial).index == 7
-
-
-@pytest.mark.parametrize(("value", "failed", "word"), [
-    (0.1, (), Verdict.SUPPORTED),
-    (0.1, (3,), Verdict.INCONCLUSIVE),
-    (0.9, (), Verdict.REFUTED),
-    (0.9, (3,), Verdict.INCONCLUSIVE),
-])  # fmt: skip
-def test_a_cell_with_failed_trials_stays_open_where_the_claim_says_so(run, value, failed, word):
-    store = run(VALUE, [({}, np.full((256, 1), value), failed)])
-    evidence = mean_claim(failures="unresolved").decide(store, LEVEL)
-    assert evidence.verdict is word
-    (cell,) = evidence.cells
-    assert cell.note == ("1 trials failed" if failed else "")
-    assert cell.observed == pytest.approx(value)
-    assert cell.n_failed == len(failed)
 
 
 def test_the_largest_value_is_that_of_a_trial_that_found_one(run):

@@ -1,0 +1,305 @@
+"""What must not change a verdict, for every procedure that reads trials.
+
+A procedure is tried on trials written by hand, among them failed ones.  Its whole evidence is
+compared: cells, tables, figures, sentences and the witness.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from bounds.statement import Constant, Contrast, Printed, Term, Trend
+from tests.verify.procedures.test_constants import claim as of_constants
+from tests.verify.procedures.test_stored_trials import compared, grid_of_powers, mean_claim, stated
+from tests.verify.toys import COIN, DECAY, DOSE, METHODS, N_STEPS, POWER, VALUE, stored
+from trials.run.experiment import Experiment
+from verify.decisions.means import INDICATOR, Knowledge
+from verify.evidence import Evidence, Verdict
+from verify.procedures.base import Sampling
+from verify.procedures.comparison import Monotone
+from verify.procedures.interface import Sampled
+from verify.procedures.probability import Probability
+from verify.procedures.rate import Contraction, Rate, StatedRate
+from verify.procedures.reproduction import Reading, Reproduction
+from verify.procedures.sup_lower_bound import SupLB
+from verify.procedures.threshold import Threshold
+
+LEVEL = 0.05
+UNIT = Knowledge(low=0.0, high=1.0)
+Rows = tuple[dict[str, Any], np.ndarray, list[int]]
+
+
+@dataclass(frozen=True)
+class World:
+    """A procedure, and the trials that it reads: (cell, values, failed rows) of each cell.
+
+    Where a failed trial is that of one method, the finite values of the others count.
+    """
+
+    procedure: Any
+    experiment: Experiment
+    rows: list[Rows]
+    finite_count: bool = False
+
+
+def rng(*key: int) -> np.random.Generator:
+    return np.random.default_rng([2601, *key])
+
+
+def shares(n: int, *tags: int) -> list[Rows]:
+    """Values in the unit interval with a mean of .3 to .4, in which every eleventh trial failed."""
+    failed = list(range(3, n, 11))
+    return [({"tag": t}, 0.3 + 0.1 * rng(t).random((n, 1)), failed) for t in tags]
+
+
+def probability() -> World:
+    claim = Probability(
+        name="toy.probability",
+        sampling=Sampling(experiment=COIN, max_trials=256, first=256),
+        cells=({"tag": 1}, {"tag": 2}),
+        bad=lambda table, _cell: table["bad"] > 0,
+        delta=lambda cell: {1: 0.2, 2: 0.9}[cell["tag"]],
+        event="a head",
+    )
+    rows = [({"tag": t}, (rng(t).random((256, 1)) < 0.3) * 1.0, [1, 5, 200]) for t in (1, 2)]
+    return World(claim, COIN, rows)
+
+
+def mean() -> World:
+    return World(
+        replace(mean_claim("0.7"), cells=({"tag": 1}, {"tag": 2})), VALUE, shares(256, 1, 2)
+    )
+
+
+def supremum() -> World:
+    claim = SupLB(
+        statement=stated(
+            "supremum", terms=(Term(name="l", expr=sp.Float(0.35)),), failure=sp.Float(0.2)
+        ),
+        sampling=Sampling(experiment=VALUE, max_trials=256, first=256),
+        cells=({"tag": 1}, {"tag": 2}),
+        best=lambda table, _cell: table["value"],
+        optimiser="a list",
+    )
+    return World(claim, VALUE, shares(256, 1, 2))
+
+
+def comparison(**more: Any) -> World:
+    contrast = Contrast(left="A", relation="<=", right="B", margin=0.1)
+    cells = ({"tag": 1}, {"tag": 2})
+    rows = [
+        (cell, 0.2 + 0.6 * rng(i).random((512, 3)), [7, 8, 500]) for i, cell in enumerate(cells)
+    ]
+    return World(compared(contrast, cells=cells, **more), METHODS, rows, finite_count=True)
+
+
+def trend() -> World:
+    claim = Monotone(
+        statement=stated(
+            "comparison",
+            trends=(Trend(symbol=sp.Symbol("t"), direction="increases", margin=0.05),),
+        ),
+        sampling=Sampling(experiment=COIN, max_trials=128),
+        cells=tuple({"tag": t} for t in range(3)),
+        along="tag",
+        statistic=lambda table, _cell: table["bad"],
+        knowledge=lambda _cell: INDICATOR,
+        observable="the share",
+        failed=0.0,
+    )
+    rows = [
+        ({"tag": t}, (rng(t).random((128, 1)) < 0.2 + 0.3 * t) * 1.0, [9, 77]) for t in range(3)
+    ]
+    return World(claim, COIN, rows)
+
+
+def rate() -> World:
+    claim = Rate(
+        name="toy.rate",
+        sampling=Sampling(experiment=POWER, max_trials=128),
+        cells=tuple(grid_of_powers()),
+        statistic=lambda table: table["error"],
+        regressors=lambda params: {"m": params["m"], "d": params["d"]},
+        stated={"m": StatedRate(exponent=-0.5, side="equals", symbol="$m$")},
+        observable="the error",
+    )
+    rows: list[Rows] = [
+        (
+            cell,
+            math.sqrt(cell["d"] / cell["m"]) * np.exp(0.1 * rng(i).standard_normal((128, 1))),
+            [],
+        )
+        for i, cell in enumerate(claim.cells)
+    ]
+    rows[4] = (*rows[4][:2], [5, 6])
+    return World(claim, POWER, rows)
+
+
+def contraction() -> World:
+    claim = Contraction(
+        name="toy.contraction",
+        sampling=Sampling(experiment=DECAY, max_trials=128),
+        cells=({"factor": 0.5}, {"factor": 0.25}),
+        errors=lambda table, _cell: np.column_stack(
+            [table[f"err_{t}"] for t in range(N_STEPS + 1)]
+        ),
+        stated=0.6,
+    )
+    noise = np.exp(0.01 * rng(0).standard_normal((128, N_STEPS + 1)))
+    paths = [f ** np.arange(N_STEPS + 1) * noise for f in (0.5, 0.25)]
+    cells = list(claim.cells)
+    return World(claim, DECAY, [(cells[0], paths[0], [0, 64]), (cells[1], paths[1], [])])
+
+
+def reproduction() -> World:
+    claim = Reproduction(
+        statement=stated(
+            "reproduction",
+            printed=tuple(Printed(at={"t": float(t)}, value=0.4, tolerance=0.1) for t in (1, 2)),
+        ),
+        readings={
+            "plain": Reading(
+                sampling=Sampling(experiment=VALUE, max_trials=256, first=256),
+                cell=lambda at: {"tag": int(at["t"])},
+                statistic=lambda table, _cell: table["value"],
+                knowledge=lambda _cell: UNIT,
+                meaning="as stored",
+            )
+        },
+        named="plain",
+        observable="the value",
+    )
+    return World(claim, VALUE, shares(256, 1, 2))
+
+
+def threshold() -> World:
+    claim = Threshold(
+        statement=stated("threshold", relation=r"\le", terms=(Term(name="n", expr=sp.Integer(9)),)),
+        sampling=Sampling(experiment=DOSE, max_trials=32, first=16),
+        cells=({"need": 5.0}, {"need": 6.0}),
+        size="n",
+        grid=lambda _cell: (1, 2),
+        success=lambda table, _cell: table["success"] > 0,
+        event="success",
+    )
+    rows = [
+        ({"need": need, "n": n}, (rng(n).random((16, 1)) < 0.6) * 1.0, [2, 3, 11])
+        for need in (5.0, 6.0)
+        for n in (1, 2)
+    ]
+    return World(claim, DOSE, rows)
+
+
+def constants() -> World:
+    m, d, c_2 = sp.symbols("m d c_2")
+    claim = of_constants(sp.sqrt(d / m))
+    box = Constant(symbol=c_2, low=0.0, high=100.0, generous="high", meaning="prefactor")
+    claim = replace(claim, statement=replace(claim.statement, constants=(box,)), choices=())
+    rows = [
+        (cell, math.sqrt(cell["d"] / cell["m"]) * np.exp(0.1 * rng(i).standard_normal((256, 1))),
+         [i, 100 + i])
+        for i, cell in enumerate(claim.every_cell())
+    ]  # fmt: skip
+    return World(claim, POWER, rows)
+
+
+WORLDS: dict[str, Callable[[], World]] = {
+    "probability": probability,
+    "mean": mean,
+    "supremum": supremum,
+    "comparison": comparison,
+    "comparison-low": lambda: comparison(failed="low"),
+    "trend": trend,
+    "rate": rate,
+    "contraction": contraction,
+    "reproduction": reproduction,
+    "threshold": threshold,
+    "constants": constants,
+}
+every_procedure = pytest.mark.parametrize("name", WORLDS)
+
+
+def decided(world: World, folder: Any, level: float = LEVEL) -> Evidence:
+    """The evidence of trials that are all there."""
+    with stored(folder, world.experiment, world.rows) as store:
+        assert list(world.procedure.demands(store, level)) == []
+        return world.procedure.decide(store, level)
+
+
+def told(evidence: Evidence) -> str:
+    return repr(asdict(evidence))
+
+
+@every_procedure
+def test_the_values_of_a_failed_trial_change_nothing(name, tmp_path):
+    world = WORLDS[name]()
+    evidence = {}
+    for lost in (math.nan, math.inf, -math.inf, *(() if world.finite_count else (0.0, 1.0))):
+        changed = []
+        for cell, values, failed in world.rows:
+            other = values.copy()
+            other[failed] = lost
+            changed.append((cell, other, failed))
+        evidence[lost] = decided(replace(world, rows=changed), tmp_path)
+    before = evidence.popitem()[1]
+    assert {told(other) for other in evidence.values()} == {told(before)}
+    assert before.n_failed == sum(len(failed) for *_, failed in world.rows) > 0
+    assert before.n_trials == sum(len(values) for _, values, _ in world.rows)
+
+
+@every_procedure
+def test_blocks_beyond_the_budget_change_nothing(name, tmp_path):
+    world = WORLDS[name]()
+    more = [
+        (cell, np.vstack([values, np.ones_like(values)]), [*failed, len(values), len(values) + 1])
+        for cell, values, failed in world.rows
+    ]
+    assert told(decided(replace(world, rows=more), tmp_path)) == told(decided(world, tmp_path))
+
+
+@every_procedure
+def test_a_cell_whose_first_block_lacks_is_asked_for(name, tmp_path):
+    """All other cells are there, and the later blocks of this one as well."""
+    world = WORLDS[name]()
+    (cell, values, _), *others = world.rows
+    with stored(tmp_path, world.experiment, others) as store:
+        size = world.experiment.block_size
+        params = world.experiment.check(cell)
+        for block in range(1, 1 + len(values) // size):
+            store.put_block(world.experiment, params, block, values[:size])
+        asked = list(world.procedure.demands(store, LEVEL))
+    assert [world.experiment.check(demand.params) for demand in asked] == [params]
+
+
+@pytest.mark.parametrize("name", [n for n in WORLDS if isinstance(WORLDS[n]().procedure, Sampled)])
+def test_the_order_of_the_cells_changes_no_row(name, tmp_path):
+    world = WORLDS[name]()
+    turned = replace(world.procedure, cells=tuple(reversed(world.procedure.cells)))
+    before, after = (
+        decided(replace(world, procedure=p), tmp_path) for p in (world.procedure, turned)
+    )
+    rows = [sorted(repr(asdict(row)) for row in found.cells) for found in (before, after)]
+    assert rows[0] == rows[1]
+    assert before.verdict is after.verdict
+    assert (before.n_trials, before.n_failed) == (after.n_trials, after.n_failed)
+
+
+@every_procedure
+def test_a_larger_level_keeps_every_decision_and_narrows_every_interval(name, tmp_path):
+    world = WORLDS[name]()
+    strict, loose = (decided(world, tmp_path, level) for level in (0.01, 0.2))
+    if strict.verdict is not Verdict.INCONCLUSIVE:
+        assert loose.verdict is strict.verdict
+    for wide, narrow in zip(strict.cells, loose.cells, strict=True):
+        assert (wide.params, wide.observed) == (narrow.params, narrow.observed)
+        if wide.lower is not None and narrow.lower is not None:
+            assert wide.lower <= narrow.lower
+        if wide.upper is not None and narrow.upper is not None:
+            assert narrow.upper <= wide.upper
