@@ -18,7 +18,7 @@ from trials.checks import InvalidParameter
 from trials.run.directory import STORE_NAME, find_run
 from trials.run.store import RunStore, StoreError
 from trials.run.store.export import for_spreadsheets
-from verify.cli.screen import say
+from verify.cli.screen import as_json, say
 from verify.cli.signals import interruptible
 from verify.cli.verdicts import mark
 from verify.stored import claim_documents
@@ -59,7 +59,7 @@ def export_run(*, run: str, destination: str, formats: str, claims_files: Sequen
         ("claims", list(_claims(documents)), {"level": "Float64", "n_trials": "Int64"}),
         ("cells", list(_cells(documents)), _MEASURES),
     ):
-        _write(folder / name, _frame(rows, types), wanted)
+        _write(folder / name, rows, types, wanted)
     say(f"exported to {folder}")
 
 
@@ -103,10 +103,14 @@ def _frame(rows: Sequence[Mapping[str, Any]], types: Mapping[str, str]) -> pd.Da
     return frame.astype({name: kind for name, kind in types.items() if name in frame})
 
 
-def _write(path: Path, frame: pd.DataFrame, formats: Sequence[str]) -> None:
+def _write(
+    path: Path, rows: Sequence[Mapping[str, Any]], types: Mapping[str, str], formats: Sequence[str]
+) -> None:
+    frame = _frame(rows, types)
     if "csv" in formats:
         for_spreadsheets(frame).to_csv(path.with_suffix(".csv"), index=False)
     if "parquet" in formats:
         frame.to_parquet(path.with_suffix(".parquet"), index=False)
     if "json" in formats:
-        frame.to_json(path.with_suffix(".json"), orient="records", indent=1)
+        # not by pandas, which cuts a number after ten decimals: a bound of 1e-12 becomes zero
+        path.with_suffix(".json").write_text(as_json(rows), "utf-8")

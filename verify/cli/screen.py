@@ -98,8 +98,19 @@ def say(text: str = "", *, markup: bool = False, to: Console | None = None) -> N
 
 
 def print_json(value: Any) -> None:
-    """Print a document as JSON.  NaN and infinity, which JSON lacks, become null."""
-    console.out(json.dumps(_finite(value), indent=2, allow_nan=False), highlight=False)
+    """Print a document as JSON."""
+    console.out(as_json(value), highlight=False)
+
+
+def as_json(value: Any) -> str:
+    """A document as JSON.  NaN and infinity, which JSON lacks, become null.
+
+    Examples
+    --------
+    >>> as_json(float("inf")), as_json(1e-300)
+    ('null', '1e-300')
+    """
+    return json.dumps(_finite(value), indent=2, allow_nan=False)
 
 
 def _finite(value: Any) -> Any:
