@@ -60,7 +60,10 @@ class LogNumber:
         """The number as a float: infinite where it overflows, zero where it underflows."""
         if self.value is not None:
             return self.value
-        return self.sign * math.inf if self.log > 0 else 0.0
+        try:
+            return self.sign * math.exp(self.log)
+        except OverflowError:
+            return self.sign * math.inf
 
     def __mul__(self, other: LogNumber) -> LogNumber:
         """The product.  Zero times anything is zero."""
@@ -178,8 +181,10 @@ def _operation(expr: sp.Expr, values: LogValues) -> LogNumber:
     if isinstance(expr, sp.floor | sp.ceiling):
         if first.log >= _WHOLE:
             return first
-        rounded = math.floor if isinstance(expr, sp.floor) else math.ceil
-        return LogNumber.of(float(rounded(float(first))))
+        down = isinstance(expr, sp.floor)
+        if first.log < -_FLOATS:  # it may underflow, and keeps its side of zero
+            return LogNumber.of(float(min(first.sign, 0) if down else max(first.sign, 0)))
+        return LogNumber.of(float((math.floor if down else math.ceil)(float(first))))
     if isinstance(expr, sp.Max | sp.Min):
         best = arguments[0]
         for argument in arguments[1:]:

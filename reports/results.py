@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Literal
 
 from reports.characters import Latex
@@ -107,10 +108,10 @@ def factor(claim: Tried) -> tuple[float, float, float] | None:
             return float(found[0]), float(found[1]), float(found[2])
     if claim.claim.kind == "rate":
         return None
-    factors = sorted(_factor(cell) for cell in claim.evidence.cells if _is_rated(cell))
+    factors = [_factor(cell) for cell in claim.evidence.cells if _is_rated(cell)]
     if not factors:
         return None
-    return factors[0], factors[len(factors) // 2], factors[-1]
+    return min(factors), median(factors), max(factors)
 
 
 def _is_rated(cell: Cell) -> bool:

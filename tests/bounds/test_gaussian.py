@@ -322,3 +322,27 @@ def test_chernoffs_exponent_is_the_same_for_a_ratio_and_its_inverse(n):
 def test_the_exponent_of_a_certain_preference_is_infinite_and_of_a_tie_zero():
     assert exact.chernoff_exponent(0.0, 3) == exact.chernoff_exponent(math.inf, 3) == math.inf
     assert exact.chernoff_exponent(1.0, 3) == 0.0
+
+
+#: Function, and arguments that it takes.
+CALLS = {
+    exact.pairwise_ratio: {"u_a_sq": 1.0, "u_ab": 0.5, "u_b_sq": 2.0, "sigma_sq": 1.0},
+    exact.pairwise_log_probability: {"ratio": 2.0, "n_samples": 5},
+    exact.pairwise_probability_mp: {"ratio": 2.0, "n_samples": 5, "dps": 20},
+    exact.chernoff_exponent: {"ratio": 2.0, "n_samples": 5},
+    exact.chi_square_log_tail: {"n_samples": 5.0, "deviation": 0.5},
+    exact.chi_square_log_above: {"n_samples": 5.0, "x": 3.0},
+    exact.binomial_log_cdf: {"count": 1, "n_trials": 5, "success": 0.5},
+}
+
+
+@pytest.mark.parametrize(
+    "value", [math.nan, -math.inf, True, "1", None, 1j, [1.0], np.float64("nan")]
+)
+@pytest.mark.parametrize("function", CALLS, ids=lambda f: f.__name__)
+def test_what_is_no_finite_number_is_refused_by_the_name_of_its_argument(function, value):
+    good = CALLS[function]
+    assert math.isfinite(function(**good))
+    for name in good:
+        with pytest.raises(OutsideTheorem, match=f"^{name}="):
+            function(**{**good, name: value})

@@ -39,6 +39,47 @@ def test_it_agrees_with_floating_point(expr, a, b):
     assert float(evaluate_log(expr, values)) == pytest.approx(expected, rel=1e-9, abs=1e-12 * scale)
 
 
+#: Logs of sizes from far below the smallest float to far above the largest one.
+LOGS = (-2000.0, -800.25, -1.5, 0.5, 3.5, 705.5, 2000.0)
+SIGNED = [(sign, log) for sign in (1, -1) for log in LOGS]
+
+
+#: A huge number less its ceiling keeps no digit, so that expression stays out.
+CANCEL_NOTHING_WHOLE = [expr for expr in EXPRESSIONS if not expr.has(sp.ceiling)]
+
+
+@pytest.mark.parametrize("expr", [*CANCEL_NOTHING_WHOLE, sp.ceiling(x), sp.floor(x) * y], ids=str)
+def test_it_agrees_with_mpmath_on_numbers_of_every_size_and_sign(expr):
+    """Or it refuses where the exact value is no real number."""
+    exact = sp.lambdify((x, y), expr.doit(), "mpmath")
+    refused = 0
+    with mpmath.workdps(1000):  # the digits of a sum of the largest and the smallest size
+        numbers = {(sign, log): sign * mpmath.exp(log) for sign, log in SIGNED}
+        for a, b in itertools.product(SIGNED, SIGNED):
+            values = {"x": LogNumber.of(0.0), "y": LogNumber.of(0.0)}
+            for name, (sign, log) in zip("xy", (a, b), strict=True):
+                inside = abs(log) < 700.0
+                values[name] = (
+                    LogNumber.of(sign * math.exp(log)) if inside else LogNumber(sign, log)
+                )
+            wanted = mpmath.mpmathify(exact(numbers[a], numbers[b]))
+            if isinstance(wanted, mpmath.mpc):
+                with pytest.raises(ValueError, match=r"must be|has no power"):
+                    evaluate_log(expr, values)
+                refused += 1
+                continue
+            found = evaluate_log(expr, values)
+            log = float(mpmath.log(abs(wanted))) if wanted else -math.inf
+            if math.isinf(log):  # zero, or so large or small that no float holds its logarithm
+                assert float(found) == (
+                    0.0 if log < 0 else float(mpmath.sign(wanted)) * math.inf
+                ), (a, b)
+            else:
+                assert found.sign == mpmath.sign(wanted), (a, b)
+                assert found.log == pytest.approx(log, rel=1e-12, abs=1e-9), (a, b)
+    assert refused < len(SIGNED) ** 2
+
+
 def test_it_goes_where_floating_point_overflows():
     values = {"x": 1e6, "y": LogNumber(1, 1e9)}
     assert evaluate_log(sp.exp(x), values).log == 1e6

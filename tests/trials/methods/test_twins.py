@@ -175,14 +175,22 @@ def test_complete_linkage_is_the_split_of_fl_bench():
         assert same_partition(np.isin(np.arange(9), ours[1]), theirs == 1)
 
 
-def test_a_split_is_refused_above_the_similarity_that_noise_may_have():
-    """Two groups at 60 degrees, so that the similarity across is 1/2: sqrt((1 - gamma) / 2)."""
-    directions = np.array([[1.0, 0.0], [0.5, math.sqrt(0.75)]])
-    updates = np.repeat(directions, 3, axis=0) * np.arange(1.0, 7.0)[:, None]
-    for limit, n_parts in ((0.49, 1), (0.51, 2)):
-        parts = _bipartition(np.arange(6), updates, "single", 1.0 - 2.0 * limit**2)
-        assert len(parts) == n_parts
-    assert [part.tolist() for part in parts] == [[0, 1, 2], [3, 4, 5]]
+def test_a_split_is_refused_where_some_pair_across_it_is_more_alike_than_noise_allows():
+    """The most alike pair of clients on two sides decides, whose similarity is looked up here."""
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        updates = rng.standard_normal((7, 2)) * np.arange(1.0, 8.0)[:, None]
+        sides = _bipartition(np.arange(7), updates, "single", None)
+        across = max(
+            updates[i] @ updates[j] / np.linalg.norm(updates[i]) / np.linalg.norm(updates[j])
+            for i in sides[0]
+            for j in sides[1]
+        )
+        for limit, n_parts in ((across - 0.01, 1), (across + 0.01, 2)):
+            # the limit is sqrt((1 - gamma) / 2), so that no gamma gives one below zero
+            if 0.0 < limit < math.sqrt(0.5):
+                parts = _bipartition(np.arange(7), updates, "single", 1.0 - 2.0 * limit**2)
+                assert len(parts) == n_parts
 
 
 @pytest.mark.parametrize("m", [2, 4, 6])

@@ -7,15 +7,19 @@ are bad and one fails, which counts as bad as well.
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
 import math
+import re
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from reports.assemble import build
 from trials.run.directory import STORE_NAME
 from trials.run.store import RunStore
 from verify.cli.app import application
@@ -253,3 +257,79 @@ def test_claims_are_listed_and_told_with_what_they_state(run):
     told = invoke("info", "counted.broken", "--claims", PAPER)
     assert "P(S) ≤ k/80" in told
     assert "k: 1, 8" in told
+
+
+# -- the report ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def site(run, folder):
+    """Page -> its words, without marks, drawings and formulas."""
+    build(run[0], out_dir=folder / "report", formats=("html",))
+    pages = {}
+    for path in (folder / "report").rglob("*.html"):
+        text = re.sub(r"<(script|style|svg|math).*?</\1>", " ", path.read_text("utf-8"), flags=re.S)
+        pages[path.stem] = " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
+    return pages, folder / "report"
+
+
+def digits(value: Fraction | float, n: int) -> str:
+    return f"{float(value):.{n}g}"
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_the_page_of_a_claim_has_the_numbers_of_its_cells_the_worst_first(site, name):
+    pages, folder = site
+    cells = len(BOUNDS[name])
+    failed = N // BLOCK
+    page = pages[name]
+    wrong = "" if EXPECTED[name] == VERDICTS[name] else f"expected {EXPECTED[name]}"
+    assert f"{VERDICTS[name]} {wrong}".strip() in page
+    assert ("as expected" in page) is (not wrong)
+    assert f"{cells * N} trials, {cells * failed} failed; level {LEVEL:.2g}." in page
+    table_of_cells = page.split("obs./bound ")[1].split(" At full precision")[0]
+    rows = re.findall(r"(\d+) 8 ([\d.]+ ± [\d.]+) \[[\d., ]+\] ([\d.]+) ([\d.]+)", table_of_cells)
+    worst_first = sorted(BOUNDS[name], key=lambda k: -ratio(name, k))
+    assert len(rows) == cells
+    for k, (first, observed, bound, found) in zip(worst_first, rows, strict=True):
+        assert int(first) == (k if cells > 1 else N)
+        mean, _, spread = observed.partition(" ± ")
+        assert float(mean) == pytest.approx(float(share(k)), abs=5.1e-4)
+        assert float(spread) == pytest.approx(error(k), abs=5e-4)
+        assert bound == digits(BOUNDS[name][k], 3)
+        assert float(found) == pytest.approx(float(ratio(name, k)), rel=5e-3)
+    stored = next(folder.rglob(f"{name}-cells.csv"))
+    for k, row in zip(BOUNDS[name], table(stored), strict=True):
+        assert int(row["k"]) == k
+        is_cell(
+            {**row, "n_trials": int(row["n_trials"]), "n_failed": int(row["n_failed"])}, name, k
+        )
+
+
+def test_the_first_page_counts_claims_and_trials_and_shows_each_worst_cell(site):
+    page = site[0]["index"]
+    assert f"3 claims were tried with {5 * N} trials ({5 * N // BLOCK} failed)" in page
+    assert "1 SUPPORTED , 1 REFUTED and 1 INCONCLUSIVE" in page
+    assert "Not as the catalogue expects: counted.near ." in page
+    assert "error level of the batch is 0.05" in page
+    assert "in 72 of 128 trials" in page
+    assert "Observed failure rate 0.56, stated at most 0.1." in page
+    rows = page.split("Claim Verdict Observed Bound Ratio ")[1]
+    for name, k in WORST.items():
+        own = rows.split(name)[1]
+        numbers = " ".join(digits(v, 2) for v in (share(k), BOUNDS[name][k], ratio(name, k)))
+        assert numbers in own.split("counted.")[0]
+
+
+def test_the_row_of_the_lemma_has_the_median_bound_over_truth_of_its_live_cells(site):
+    """Of two cells the median lies between them."""
+    factors = [float(1 / ratio("counted.kept", k)) for k in (1, 2)]
+    told = f"{np.median(factors):.2g} {min(factors):.2g} to {max(factors):.2g}"
+    assert told in site[0]["1-Lemma-1"]
+
+
+def test_the_page_of_findings_has_the_printed_and_the_corrected_text_and_its_claim(site):
+    page = site[0]["findings"]
+    assert "Stated results that are false Lemma 1 Printed" in page
+    assert page.index("Printed") < page.index("Found") < page.index("Corrected")
+    assert "Evidence counted.broken ." in page
