@@ -3070,6 +3070,142 @@ MEANINGS: tuple[Meaning, ...] = (
         "reports/test_values",
         missed=True,
     ),
+    Meaning(
+        "bounds/statement.py",
+        "if np.iscomplexobj(found) or _is_nan(found):",
+        "if _is_nan(found):",
+        "a bound whose root is complex is returned as a complex number",
+        "bounds/test_statement",
+    ),
+    Meaning(
+        "bounds/gaussian.py",
+        "number = not isinstance(plain, bool) and isinstance(plain, int | float)\n"
+        "    if not number or not low <= plain <= high:\n"
+        '        raise OutsideTheorem(f"{name}={_show(value)} must be a number in',
+        "number = not isinstance(plain, bool) and isinstance(plain, int | float)\n"
+        "    if not number or plain < low or plain > high:\n"
+        '        raise OutsideTheorem(f"{name}={_show(value)} must be a number in',
+        "NaN passes as a number in a range",
+        "bounds/test_gaussian",
+        missed=True,
+    ),
+    Meaning(
+        "trials/methods/cfl.py",
+        "across = float(cosines[np.ix_(first, ~first)].max())",
+        "across = float(cosines[np.ix_(first, ~first)].mean())",
+        "the largest similarity across a cut is the mean one",
+        "trials/methods/test_twins",
+        missed=True,
+    ),
+    Meaning(
+        "trials/laws/bounded_fits.py",
+        "np.where(counts > 0, sigma * means, -optimum) / math.sqrt(d)",
+        "np.where(counts > 0, sigma * means, 0.0) / math.sqrt(d)",
+        "a coordinate without a sample has no error",
+        "trials/laws/test_bounded_fits",
+    ),
+    Meaning(
+        "trials/mixed_regression/settled_kernels.py",
+        "        second = np.inf\n"
+        "        for j in range(k):\n"
+        "            if j != chosen and squares[j] < second:",
+        "        second = np.inf\n"
+        "        for j in range(chosen + 1, k):\n"
+        "            if j != chosen and squares[j] < second:",
+        "the runner-up is looked for among later models only",
+        "trials/mixed_regression/test_settled_rounds",
+    ),
+    Meaning(
+        "trials/run/engine.py",
+        "done = total - len(tasks)",
+        "done = 0",
+        "an extended run reports its progress from zero",
+        "trials/run/test_engine",
+    ),
+    Meaning(
+        "trials/run/wire.py",
+        "found.append(replace(checked, machine=_check_machine(reply)))",
+        "found.append(checked)",
+        "a block that a worker computed bears the machine of the one who asked",
+        "trials/run/test_mixture",
+    ),
+    Meaning(
+        "verify/cli/runs.py",
+        "if n == 0 and apart > 0.0:",
+        "if apart > 0.0:",
+        "two runs that differ are said to agree up to rounding",
+        "verify/cli/test_counted",
+        missed=True,
+    ),
+    Meaning(
+        "verify/benchmark/phase.py",
+        "pending = [p for p in pending if letter(p) == OPEN]\n"
+        "            if blocks * BLOCK >= grid.max_trials:",
+        "pending = [p for p in pending if letter(p) == OPEN]\n"
+        "            if blocks >= grid.max_trials:",
+        "the budget of a phase diagram's cell is counted in blocks",
+        "verify/benchmark/test_twins",
+    ),
+    Meaning(
+        "verify/cli/running.py",
+        "to = screen.errors if as_json else screen.console\n    claim_documents(store)",
+        "to = screen.console\n    claim_documents(store)",
+        "progress is printed among the JSON",
+        "verify/cli/test_commands",
+    ),
+    Meaning(
+        "verify/testing/subjects/fedx.py",
+        "covariance += (weight * sigma) ** 2 * factor @ factor.T",
+        "covariance += weight * sigma**2 * factor @ factor.T",
+        "the variance of a weighted mean has the weights once",
+        "verify/testing/subjects/test_fedx",
+    ),
+    Meaning(
+        "bounds/gaussian.py",
+        "    for i in np.flatnonzero(~(plain > _UNDERFLOW)):",
+        "    for i in np.flatnonzero(plain == 0.0):",
+        "subnormal probabilities keep their few digits",
+        "bounds/test_gaussian",
+    ),
+    Meaning(
+        "bounds/statement.py",
+        'return f"{left} {sign} {1 + self.margin:g}\\\\,{right}"',
+        'return f"{left} {sign} {1 - self.margin:g}\\\\,{right}"',
+        "the printed margin of a contrast is on the wrong side of one",
+        "bounds/test_statement_kinds",
+    ),
+    Meaning(
+        "bounds/log_domain.py",
+        "if base.value is not None and abs(log) < _FLOATS:",
+        "if base.value is not None and log < _FLOATS:",
+        "a power that underflows is zero",
+        "bounds/test_log_domain",
+        missed=True,
+    ),
+    Meaning(
+        "bounds/statement.py",
+        'return rf"{self.observed} = {printed.value:g}\\pm{printed.tolerance:g}"',
+        'return rf"{self.observed} = {printed.value:g}\\pm{100 * printed.tolerance:g}\\%"',
+        "the tolerance of a printed number is typeset in per cent",
+        "bounds/test_statement_kinds",
+    ),
+    Meaning(
+        "bounds/statement.py",
+        "missing = [name for name in names if name not in values]\n"
+        "    if missing:\n"
+        "        raise KeyError(f\"no value for {', '.join(missing)}; given: {', '.joi"
+        'n(sorted(values))}")\n'
+        "    arguments = [values[name] for name in names]\n"
+        "    for",
+        "missing = [name for name in names if name not in values]\n"
+        "    if len(missing) > 1:\n"
+        "        raise KeyError(f\"no value for {', '.join(missing)}; given: {', '.joi"
+        'n(sorted(values))}")\n'
+        "    arguments = [values[name] for name in names]\n"
+        "    for",
+        "one missing value is an error without its message",
+        "bounds/test_statement",
+    ),
 )
 
 
