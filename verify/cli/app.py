@@ -102,10 +102,8 @@ def _print_version(context: click.Context, _option: click.Parameter, wanted: boo
     callback=_print_version,
     help="Print the version and exit.",
 )
-@click.option(
-    "--debug", is_flag=True, expose_value=False, help="Print the traceback of a failure, too."
-)
-def application() -> None:
+@click.option("--debug", is_flag=True, help="Print the traceback of a failure, too.")
+def application(**_options: bool) -> None:
     """Verify theorems of clustered federated learning empirically.
 
     \b

@@ -529,7 +529,8 @@ def export(**given: Any) -> None:
     help="Write no report but one .tex file for each claim that matches, to \\input in a paper.",
 )
 @claims_option
-def report(**given: Any) -> int:
+@click.pass_context
+def report(context: click.Context, /, **given: Any) -> int:
     """Build the report of RUN and print its path.
 
     report.pdf is the paper of the run: what was found, the theorems, how sure it is.
@@ -544,7 +545,7 @@ def report(**given: Any) -> int:
     """
     from verify.cli.reporting import build_report
 
-    return build_report(**given)
+    return build_report(**given, debug=context.find_root().params["debug"])
 
 
 @click.command()

@@ -29,8 +29,12 @@ def build_report(
     catalogue: bool,
     fragments_of: Sequence[str],
     claims_files: Sequence[str],
+    debug: bool,
 ) -> int:
-    """Run ``python -m reports`` with the same interpreter and return its exit status."""
+    """Run ``python -m reports`` with the same interpreter and return its exit status.
+
+    ``debug`` asks for the traceback of a failure.
+    """
     del claims_files  # a stored run holds all that its report needs
     if output is not None and (not output or not output.isprintable()):
         raise InvalidParameter(f"--output {output!r} must name a directory")
@@ -43,7 +47,7 @@ def build_report(
         "author": author or "",
         "catalogue": catalogue,
         "fragments_of": list(fragments_of),
-        "debug": "--debug" in sys.argv,
+        "debug": debug,
     }
     home = Path(str(verify.__file__)).parents[1]
     path = os.pathsep.join([str(home), *filter(None, [os.environ.get("PYTHONPATH")])])

@@ -482,6 +482,16 @@ def test_a_fault_of_the_program_has_a_code_of_its_own_and_shows_its_place_on_dem
     assert "Traceback" in invoke("--debug", "list").stderr
 
 
+@pytest.mark.parametrize("given", [[], ["--debug"]])
+def test_the_report_program_is_told_of_debug_however_the_command_was_called(given, monkeypatch):
+    # The flag is not in the arguments of this process: the command is called from Python.
+    told = []
+    monkeypatch.setattr(sys, "argv", ["pytest"])
+    monkeypatch.setattr(subprocess, "call", lambda command, env: told.append(command[-1]) or 0)
+    assert invoke(*given, "report", "some-run").exit_code == 0
+    assert json.loads(told[0])["debug"] is bool(given)
+
+
 def test_lost_workers_are_an_error_of_input_with_a_hint_how_to_go_on(tmp_path, monkeypatch):
     def lose(*_arguments, **_more):
         raise ExecutorError("the scheduler is lost")
