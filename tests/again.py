@@ -38,10 +38,10 @@ def command(rest: Sequence[str]) -> list[str]:
 @contextmanager
 def busy(n_processes: int) -> Iterator[list[subprocess.Popen[bytes]]]:
     """Processes that compute until the end of the block."""
-    started: list[subprocess.Popen[bytes]] = []
+    # They end with this process too, however it ends.
+    text = f"import os\nwhile os.getppid() == {os.getpid()}: pass"
+    started = [subprocess.Popen([sys.executable, "-c", text]) for _ in range(n_processes)]
     try:
-        for _ in range(n_processes):
-            started.append(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
         yield started
     finally:
         for process in started:
@@ -55,13 +55,14 @@ def run_round(rest: Sequence[str], cache: Path, folder: Path) -> tuple[int, list
     subprocess.run(["git", "clone", "--quiet", ROOT, clone], check=True)
     # One thread, as tox sets it.  The clone comes before the checkout that is installed.
     variables = {
-        **{"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
-        **{"PYTHONPATH": str(clone), "XDG_CACHE_HOME": str(cache)},
+        "OPENBLAS_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": str(clone),
+        "XDG_CACHE_HOME": str(cache),
     }
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(
-        command(rest), cwd=clone, env={**os.environ, **variables}, capture_output=True, text=True
-    )
+    env = {**os.environ, **variables}
+    done = subprocess.run(command(rest), cwd=clone, env=env, capture_output=True, text=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     spent = sum(after[:2]) - sum(before[:2])  # in the program and in the system
     lines = done.stdout.splitlines() or done.stderr.splitlines() or ["it printed nothing"]
