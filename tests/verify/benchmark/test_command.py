@@ -48,7 +48,7 @@ def test_a_table_is_exported_continued_and_extended_by_a_method(call, tmp_path):
     text = (tmp_path / "t.tex").read_text()
     assert r"\textbf{my.py:local}" in text
     assert r"\textbf{my.py:Mean}" not in text
-    code, out, _ = call("--run", "run", "--json")
+    code, out, _ = call("--run", "run", "--executor", "serial", "--json")
     again = json.loads(out)
     assert code == 0
     assert [m["method"] for m in again["federations"][0]["methods"]] == [
@@ -56,7 +56,9 @@ def test_a_table_is_exported_continued_and_extended_by_a_method(call, tmp_path):
         "my.py:Mean",
     ]
     before = seconds_of("my.py:Mean")
-    _, out, _ = call("--run", "run", "--json", "--methods", TWO[1] + ",my.py:Diverges")
+    _, out, _ = call(
+        "--run", "run", "--executor", "serial", "--json", "--methods", TWO[1] + ",my.py:Diverges"
+    )
     wider = {m["method"]: m for m in json.loads(out)["federations"][0]["methods"]}
     assert wider["my.py:Diverges"]["n_failed"] >= 12
     assert seconds_of("my.py:Mean")[: before.size].tolist() == before.tolist()  # not repeated

@@ -261,8 +261,8 @@ def test_unknown_names_list_the_valid_ones(tmp_path):
         ("claims = [3]", "must be a list of strings"),
         ("claims = ['ifca.nothing']", "unknown claim"),
         ("profile = 'huge'", "unknown profile 'huge'"),
-        ("executor = 'fast'", "executor='fast' must be one of"),
-        ("jobs = 0\nexecutor = 'serial'", "jobs=0 must be"),
+        ("claims = ['ifca.eq3']\nexecutor = 'fast'", "executor='fast' must be one of"),
+        ("claims = ['ifca.eq3']\njobs = 0\nexecutor = 'serial'", "jobs=0 must be"),
     ],
 )
 def test_a_bad_configuration_file_is_refused_by_name(text, message, tmp_path):

@@ -30,12 +30,12 @@ def small(monkeypatch):
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory):
-    """A cache folder in which a call has left the index: here one of this process."""
+    """A cache folder in which a call, here one of this process, has left the index, and it."""
     folder = tmp_path_factory.mktemp("kept")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(folder))
-        index.entries(())
-    return folder
+        built = index.entries(())
+    return folder, built
 
 
 def told(arguments, folder):
@@ -58,9 +58,10 @@ def told(arguments, folder):
     return done.stdout, done.stderr.splitlines()[-1]
 
 
-def test_the_stored_index_is_the_built_one_and_is_the_catalogue(cache):
-    built = index.entries(())
-    (file,) = cache.iterdir()
+def test_the_stored_index_is_the_built_one_and_is_the_catalogue(kept, monkeypatch):
+    folder, built = kept
+    (file,) = (folder / "cfl-verify" / "catalogue").iterdir()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
     assert index.entries(()) == built == json.loads(file.read_text())["claims"]
     assert list(built) == list(catalogue())
     assert {n: e["expected"] for n, e in built.items()} == {
@@ -135,6 +136,6 @@ def test_without_a_folder_to_write_to_the_index_is_built_each_time(tmp_path, sma
 )
 def test_looking_loads_nothing_slow(arguments, kept):
     """The aim is half a second of wall time.  The imported modules decide it on every machine."""
-    output, slow = told(arguments, kept)
+    output, slow = told(arguments, kept[0])
     assert slow == ""
     assert output

@@ -265,8 +265,9 @@ def test_the_error_of_a_trend_of_two_indicators_by_all_their_outcomes():
     outcomes = list(itertools.product(range(n + 1), repeat=2))
     statuses = [trend([outcome(s, n) for s in pair], margin, INDICATOR)[0] for pair in outcomes]
     assert set(statuses) == {"holds", "fails", "open"}
+    counts = np.arange(n + 1)
     for p in np.linspace(margin, 1.0, 31):
-        chances = [binom.pmf(a, n, p) * binom.pmf(b, n, p - margin) for a, b in outcomes]
+        chances = np.outer(binom.pmf(counts, n, p), binom.pmf(counts, n, p - margin)).ravel()
         for wrong in ("holds", "fails"):
             assert sum(c for c, s in zip(chances, statuses, strict=True) if s == wrong) <= 0.05
 

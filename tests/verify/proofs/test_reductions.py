@@ -5,7 +5,10 @@ false one would make a proof of something else.  So it is compared with what the
 computes, at points of the claim's domain, and false ones must be refused there.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -26,22 +29,37 @@ from verify.proofs.propositions import POSITIVE, Proposition, Reduction, Sizes
 from verify.proofs.shelf import prove, stored
 
 QUICK = PROFILES["quick"]
+#: A test of all claims of a paper builds them once, and not while tests are collected.
+each_paper = pytest.mark.parametrize("paper", [paper.id for paper in catalogue().papers])
 
 
-def reduced():
+@cache
+def searches(paper: str) -> dict[str, Search]:
+    """The searches of a paper's claims: name -> the search."""
+    built = {name: claim.build(QUICK) for name, claim in catalogue().items()
+             if name.startswith(f"{paper}.")}  # fmt: skip
+    return {name: each for name, each in built.items() if isinstance(each, Search)}
+
+
+def reduced(paper: str) -> dict[str, tuple[Search, tuple[Proposition, ...]]]:
     """Claims with a reduction: name -> the search and its propositions."""
     found = {}
-    for name, claim in catalogue().items():
-        procedure = claim.build(QUICK)
-        if not isinstance(procedure, Search):
-            continue
+    for name, procedure in searches(paper).items():
         all_of = procedure.instances or (procedure.proposition,)
         if all_of[0] is not None and all_of[0].reduction is not None:
             found[name] = procedure, all_of
+    assert len(found) >= 10
     return found
 
 
-REDUCED = reduced()
+@contextmanager
+def named(name: str) -> Iterator[None]:
+    """What fails says of which claim it is, also where nothing is raised that should be."""
+    try:
+        yield
+    except BaseException as error:
+        error.add_note(f"of the claim {name}")
+        raise
 
 
 def points_of(procedure, seed, n):
@@ -61,19 +79,21 @@ def is_refused(procedure, propositions, points):
     return False
 
 
-@pytest.mark.parametrize("name", REDUCED)
-def test_a_reduction_holds_at_random_inputs(name):
-    procedure, propositions = REDUCED[name]
-    points = points_of(procedure, 7, 1500 if procedure.instances else 48)
-    assert len(points) >= 8
-    for each in propositions:
-        assert procedure.compare(each, points) >= (1 if procedure.instances else 8)
+@each_paper
+def test_a_reduction_holds_at_random_inputs(paper):
+    for name, (procedure, propositions) in reduced(paper).items():
+        with named(name):
+            points = points_of(procedure, 7, 1500 if procedure.instances else 48)
+            assert len(points) >= 8
+            for each in propositions:
+                assert procedure.compare(each, points) >= (1 if procedure.instances else 8)
 
 
-@settings(max_examples=30)
-@given(st.sampled_from(sorted(REDUCED)), st.integers(0, 2**32 - 1))
-def test_a_reduction_holds_at_inputs_that_hypothesis_draws(name, seed):
-    procedure, propositions = REDUCED[name]
+@each_paper
+@settings(max_examples=10)
+@given(data=st.data(), seed=st.integers(0, 2**32 - 1))
+def test_a_reduction_holds_at_inputs_that_hypothesis_draws(paper, data, seed):
+    procedure, propositions = reduced(paper)[data.draw(st.sampled_from(sorted(reduced(paper))))]
     points = points_of(procedure, seed, 6)
     assume(sum(procedure.compare(each, points) for each in propositions) > 0)
 
@@ -93,48 +113,44 @@ LOOSE: dict[str, float] = {
 }
 
 
-@pytest.mark.parametrize("name", REDUCED)
-def test_a_false_reduction_is_refused(name):
+def easier(proposition, factor):
     """The reduced left-hand side made easier by a factor, or shifted for an equation."""
-    procedure, propositions = REDUCED[name]
-    factor = sp.Rational(repr(LOOSE.get(name, 2.0)))
-    easier = {r"\le": 1 / factor, r"\ge": factor}.get(
-        propositions[0].relation, sp.Rational(101, 100)
-    )
-
-    def false(each):
-        shift = sp.log(easier) if each.logs else (easier - 1) * sp.Abs(each.left)
-        return replace(each, left=each.left + shift)
-
-    points = points_of(procedure, 11, 400 if procedure.instances else 160)
-    assert is_refused(procedure, map(false, propositions), points)
+    times = {r"\le": 1 / factor, r"\ge": factor}.get(proposition.relation, sp.Rational(101, 100))
+    left = proposition.left
+    shift = sp.log(times) if proposition.logs else (times - 1) * sp.Abs(left)
+    return replace(proposition, left=left + shift)
 
 
-@pytest.mark.parametrize("name", REDUCED)
-def test_the_proof_of_a_reduction_is_stored_and_says_what_is_argued(name):
-    procedure, propositions = REDUCED[name]
-    for each in propositions:
-        proved = stored(each)
-        assert proved is not None, f"cfl-verify prove {name}"
-        assert each.reduction.idea in proved["by"]
-        assert proof_mark(proved) == "PROVED UP TO A LEMMA"
-    if procedure.instances:
-        assert procedure.decide(None, 1e-3).mark == f"PROVED FOR {procedure.up_to}"
+@each_paper
+def test_a_false_reduction_is_refused(paper):
+    for name, (procedure, propositions) in reduced(paper).items():
+        factor = sp.Rational(repr(LOOSE.get(name, 2.0)))
+        points = points_of(procedure, 11, 400 if procedure.instances else 160)
+        assert is_refused(procedure, [easier(each, factor) for each in propositions], points), name
 
 
-@pytest.mark.parametrize("name", REDUCED)
-def test_an_idea_is_two_to_five_sentences(name):
-    for each in REDUCED[name][1]:
-        assert 2 <= each.reduction.idea.count(". ") + 1 <= 5
+@each_paper
+def test_the_proof_of_a_reduction_is_stored_and_says_what_is_argued(paper):
+    for name, (procedure, propositions) in reduced(paper).items():
+        with named(name):
+            for each in propositions:
+                proved = stored(each)
+                assert proved is not None, f"cfl-verify prove {name}"
+                assert each.reduction.idea in proved["by"]
+                assert proof_mark(proved) == "PROVED UP TO A LEMMA"
+            if procedure.instances:
+                assert procedure.decide(None, 1e-3).mark == f"PROVED FOR {procedure.up_to}"
 
 
-@pytest.mark.parametrize("name", REDUCED)
-def test_a_lemma_is_known_or_a_claim(name):
+@each_paper
+def test_an_idea_is_two_to_five_sentences_and_its_lemmas_are_known_or_claims(paper):
     """A claim on which a proof rests is itself supported."""
-    for each in REDUCED[name][1]:
-        cited(each.reduction.lemmas)
-        for key in filter(is_claim, each.reduction.lemmas):
-            assert str(catalogue()[key].expected) == "SUPPORTED", key
+    for name, (_, propositions) in reduced(paper).items():
+        for each in propositions:
+            assert 2 <= each.reduction.idea.count(". ") + 1 <= 5, name
+            cited(each.reduction.lemmas)
+            for key in filter(is_claim, each.reduction.lemmas):
+                assert str(catalogue()[key].expected) == "SUPPORTED", (name, key)
 
 
 def test_every_lemma_has_a_source_and_is_used_or_general():

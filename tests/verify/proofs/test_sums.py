@@ -12,50 +12,46 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from tests.verify.proofs.test_reductions import points_of
+from tests.verify.proofs.test_reductions import each_paper, named, points_of, searches
 from trials.checks import InvalidParameter
 from verify.evidence import proof_mark
-from verify.papers import catalogue
-from verify.procedures.base import PROFILES
-from verify.procedures.search import Search
 from verify.proofs.arrays import Arrays, Members, dot, square, total, value_of
 from verify.proofs.checker import Rejected, check, goal_of
 from verify.proofs.propositions import Proposition
 from verify.proofs.shelf import stored
 from verify.proofs.terms import neutral
 
-QUICK = PROFILES["quick"]
 SUM = {"step": "sum"}
 
 
-def of_arrays():
+def of_arrays(paper):
     """Claims about vectors, sums and recursions: name -> the search."""
-    built = {name: claim.build(QUICK) for name, claim in catalogue().items()}
-    return {
+    found = {
         name: each
-        for name, each in built.items()
-        if isinstance(each, Search) and each.proposition is not None and each.proposition.arrays
+        for name, each in searches(paper).items()
+        if each.proposition is not None and each.proposition.arrays
     }
-
-
-CLAIMS = of_arrays()
+    assert len(found) >= 3
+    return found
 
 
 # -- The registered statements ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", CLAIMS)
-def test_a_statement_is_that_of_its_search(name):
-    search = CLAIMS[name]
-    assert search.compare(search.proposition, points_of(search, 7, 48)) >= 8
+@each_paper
+def test_a_statement_is_that_of_its_search(paper):
+    for name, search in of_arrays(paper).items():
+        with named(name):
+            assert search.compare(search.proposition, points_of(search, 7, 48)) >= 8
 
 
-@pytest.mark.parametrize("name", CLAIMS)
-def test_nothing_is_argued_outside_the_stored_certificate(name):
-    proved = stored(CLAIMS[name].proposition)
-    assert proved is not None, f"cfl-verify prove {name}"
-    assert proof_mark(proved) == "PROVED"
-    assert CLAIMS[name].decide(None, 1e-3).mark == "PROVED"
+@each_paper
+def test_nothing_is_argued_outside_the_stored_certificate(paper):
+    for name, search in of_arrays(paper).items():
+        proved = stored(search.proposition)
+        assert proved is not None, f"cfl-verify prove {name}"
+        assert proof_mark(proved) == "PROVED", name
+        assert search.decide(None, 1e-3).mark == "PROVED", name
 
 
 def harder(proposition, factor):
@@ -80,22 +76,26 @@ NOT_SHARP = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", CLAIMS)
-def test_a_false_statement_is_not_proved(name):
+@each_paper
+def test_a_false_statement_is_not_proved(paper):
     """With a right-hand side out of reach, by the stored certificate."""
-    own = CLAIMS[name].proposition
-    false = replace(own, right=harder(own, NOT_SHARP.get(name, "1/10")))
-    with pytest.raises(Rejected):
-        check(false.statement(), stored(own)["certificate"])
+    for name, search in of_arrays(paper).items():
+        own = search.proposition
+        false = replace(own, right=harder(own, NOT_SHARP.get(name, "1/10")))
+        certificate = stored(own)["certificate"]
+        with named(name), pytest.raises(Rejected):
+            check(false.statement(), certificate)
 
 
-@pytest.mark.parametrize("name", CLAIMS)
-def test_a_statement_with_a_better_left_hand_side_is_refused(name):
-    search, own = CLAIMS[name], CLAIMS[name].proposition
-    side = -1 if own.relation == r"\le" else 1
-    moved = replace(own, left=own.left + side * sp.Abs(own.left) / 100)
-    with pytest.raises(InvalidParameter):
-        search.compare(moved, points_of(search, 11, 48))
+@each_paper
+def test_a_statement_with_a_better_left_hand_side_is_refused(paper):
+    for name, search in of_arrays(paper).items():
+        own = search.proposition
+        side = -1 if own.relation == r"\le" else 1
+        moved = replace(own, left=own.left + side * sp.Abs(own.left) / 100)
+        points = points_of(search, 11, 48)
+        with named(name), pytest.raises(InvalidParameter):
+            search.compare(moved, points)
 
 
 # -- Terms -----------------------------------------------------------------------------------------
