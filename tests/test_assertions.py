@@ -15,7 +15,6 @@ ROOT = Path(__file__).parent
 CALLS = {
     "test_a_page_that_asks_outside_is_seen": "waits until the address is asked for",
     "test_good_arguments_are_accepted": "a refusal is an error",
-    "test_a_reduction_holds_at_inputs_that_hypothesis_draws": "`compare` refuses a wrong one",
     "test_the_other_examples_run": "the examples of the page hold their own assertions",
 }
 _WORDS = ("assert", "check", "require", "refuse", "fail")
