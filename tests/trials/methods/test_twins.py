@@ -178,6 +178,7 @@ def test_complete_linkage_is_the_split_of_fl_bench():
 def test_a_split_is_refused_where_some_pair_across_it_is_more_alike_than_noise_allows():
     """The most alike pair of clients on two sides decides, whose similarity is looked up here."""
     rng = np.random.default_rng(3)
+    tried = 0
     for _ in range(20):
         updates = rng.standard_normal((7, 2)) * np.arange(1.0, 8.0)[:, None]
         sides = _bipartition(np.arange(7), updates, "single", None)
@@ -191,6 +192,8 @@ def test_a_split_is_refused_where_some_pair_across_it_is_more_alike_than_noise_a
             if 0.0 < limit < math.sqrt(0.5):
                 parts = _bipartition(np.arange(7), updates, "single", 1.0 - 2.0 * limit**2)
                 assert len(parts) == n_parts
+                tried += 1
+    assert tried >= 10
 
 
 @pytest.mark.parametrize("m", [2, 4, 6])
