@@ -35,7 +35,7 @@ SIDES = "tests/bounds/test_side_formulas.py"
 CONFORMANCE = "tests/test_every_claim.py"
 #: Wide tests of a folder, for modules with few tests of their own.
 WIDE = (
-    ("verify/cli/", "tests/verify/cli/test_commands.py"),
+    ("verify/cli/", "tests/verify/cli/test_counted.py tests/verify/cli/test_commands.py"),
     ("verify/testing/", "tests/verify/testing/test_planted.py"),
     ("verify/", "tests/verify/test_session.py"),
     ("reports/", "tests/reports/test_assemble.py tests/reports/test_latex.py"),

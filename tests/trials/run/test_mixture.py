@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -11,6 +13,7 @@ from trials.run import engine, wire
 from trials.run.block import BlockResult, simulate_block
 from trials.run.directory import STORE_NAME
 from trials.run.engine import Demand, allow_mixed, ensure, mixture_allowed, replay, trial_id
+from trials.run.executor import Executor
 from trials.run.executors import make_executor
 from trials.run.machine import arithmetic, machine_name
 from trials.run.provenance import MachineMismatch, libraries
@@ -95,6 +98,33 @@ def test_a_worker_on_another_machine_is_refused_and_what_others_finished_is_kept
     allow_mixed(store)
     blocks(store, 4)
     assert store.machine_of(TOY, TOY.check({}), TOY.block_size) == machine_name(ELSEWHERE)
+
+
+def test_of_the_blocks_that_finish_after_a_stop_those_of_another_machine_are_left_out(store):
+    """The first of four blocks is handed out, and an interrupt stops the engine."""
+
+    class Stopped(Executor):
+        capacity = 4
+
+        def wait(self):
+            if self._waiting[0].block > 0:
+                raise KeyboardInterrupt
+            return super().wait()
+
+        def cancel(self):
+            """The others had finished: they are handed out by `finished`."""
+
+        def finished(self):
+            found = [(task, simulate_block(task)) for task in self._waiting]
+            return [
+                (task, replace(result, machine=ELSEWHERE) if task.block == 2 else result)
+                for task, result in found
+            ]
+
+    with pytest.raises(KeyboardInterrupt):
+        ensure(store, [Demand(TOY, {}, 4)], Stopped())
+    assert store.blocks(TOY, TOY.check({})) == {0, 1, 3}
+    assert list(store.machines()) == [machine_name(HERE)]
 
 
 def test_a_worker_says_on_which_machine_it_runs(monkeypatch):
