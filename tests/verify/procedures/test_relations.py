@@ -303,3 +303,32 @@ def test_a_larger_level_keeps_every_decision_and_narrows_every_interval(name, tm
             assert wide.lower <= narrow.lower
         if wide.upper is not None and narrow.upper is not None:
             assert narrow.upper <= wide.upper
+
+
+def share(values: np.ndarray, failed: list[int], worst: float) -> np.ndarray:
+    """The mean of every column, in which failed trials have the worst value."""
+    full = values.copy()
+    full[failed] = worst
+    return full.mean(axis=0)
+
+
+#: World -> the observed value of a cell, from its trials and its failed rows.
+OBSERVED: dict[str, Callable[[np.ndarray, list[int]], float]] = {
+    "probability": lambda x, failed: share(x, failed, 1.0)[0],
+    "mean": lambda x, failed: share(x, failed, 1.0)[0],
+    "reproduction": lambda x, failed: share(x, failed, 1.0)[0],
+    "trend": lambda x, failed: share(x, failed, 0.0)[0],
+    "comparison": lambda x, _: x[:, 0].mean() / x[:, 1].mean(),
+}
+
+
+@pytest.mark.parametrize("name", OBSERVED)
+def test_a_row_has_the_counts_and_the_observed_value_of_its_own_trials(name, tmp_path):
+    world = WORLDS[name]()
+    evidence = decided(world, tmp_path)
+    assert len(evidence.cells) == len(world.rows)
+    for row, (cell, values, failed) in zip(evidence.cells, world.rows, strict=True):
+        if name != "reproduction":  # its rows name what is printed
+            assert cell.items() <= row.params.items()
+        assert (row.n_trials, row.n_failed) == (len(values), len(failed))
+        assert row.observed == pytest.approx(OBSERVED[name](values, failed), rel=1e-12)
