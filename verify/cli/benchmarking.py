@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -38,82 +38,124 @@ _FLAGS = {
     "noise": "sigma",
     "response": "response",
 }
+_RULES = ("methods", "metric", "level", "width", "max_trials", "cpu_seconds", "limit")
 _DEFAULT_METHODS = "local, global, ifca, odcl-km"
 
 
-def benchmark(
-    workers: Executor,
-    *,
-    name: str | None,
-    methods: str | None,
-    settings: Sequence[str],
-    vary: str | None,
-    data: str | None,
-    client: str | None,
-    target: str | None,
-    run_name: str | None,
-    output: str | None,
-    seed: int,
-    exports: Sequence[str],
-    grid: tuple[str, str] | None,
-    grid_size: int,
-    curves: int | None,
-    as_json: bool,
-    **flags: Any,
-) -> int:
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What one call asks for, by the names of the command's options.
+
+    An option that is left out is None, or an empty sequence.
+    """
+
+    name: str | None
+    methods: str | None
+    clients: int | None
+    samples: int | None
+    features: int | None
+    clusters: int | None
+    separation: float | None
+    noise: float | None
+    response: str | None
+    settings: Sequence[str]
+    vary: str | None
+    data: str | None
+    client: str | None
+    target: str | None
+    metric: str | None
+    level: float | None
+    width: float | None
+    max_trials: int | None
+    cpu_seconds: float | None
+    limit: float | None
+    run_name: str | None
+    output: str | None
+    seed: int
+    exports: Sequence[str]
+    grid: tuple[str, str] | None
+    grid_size: int
+    curves: int | None
+    as_json: bool
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Asked:
+        """The record of the command's options, those of the workers left out."""
+        return cls(**{field.name: options[field.name] for field in fields(cls)})
+
+    def changes(self) -> dict[str, Any]:
+        """The parameters of a federation that are given."""
+        flags = {_FLAGS[name]: getattr(self, name) for name in _FLAGS}
+        return {k: v for k, v in flags.items() if v is not None} | dict(
+            map(_setting, self.settings)
+        )
+
+    def rules(self) -> dict[str, Any]:
+        """What is given of the methods, of the metric and of the end of the run."""
+        given = {name: getattr(self, name) for name in _RULES}
+        return {name: value for name, value in given.items() if value is not None}
+
+
+def benchmark(workers: Executor, asked: Asked) -> int:
     """Run a benchmark to its table, or list those that ship.
 
     The exit status is 0 also where a contrast stays open: the table says so.
     """
-    given = {_FLAGS[f]: v for f, v in flags.items() if f in _FLAGS and v is not None}
-    given |= dict(_setting(text) for text in settings)
-    rules = {
-        key: flags[key]
-        for key in ("metric", "level", "width", "max_trials", "cpu_seconds", "limit")
-        if flags[key] is not None
-    }
-    if name is None and not (methods or given or vary or data or run_name or grid):
-        _list(as_json)
+    changes, rules = asked.changes(), asked.rules()
+    if not (
+        asked.name or asked.methods or changes or asked.vary
+        or asked.data or asked.run_name or asked.grid
+    ):  # fmt: skip
+        _list(asked.as_json)
         return exits.EXPECTED
-    known = _find_stored(run_name, name) if run_name is not None and data is None else None
-    if known is not None:
-        wanted = _change(known, given, vary)
-    elif data is not None or name is None:
-        wanted = _declare(name, given, vary, data, client, target)
+    wanted = _find(asked, changes)
+    if asked.methods is not None:
+        trust.remember(parse_methods(asked.methods))
     else:
-        wanted = _change(named(name), given, vary)
-    if methods is not None:
-        rules["methods"] = methods
-        trust.remember(parse_methods(methods))
-    else:
-        trust.refuse_foreign(parse_methods(wanted.methods), Path(run_name or "."))
-    if grid:
-        diagram = _grid(wanted, grid, grid_size, rules)
-        with _open(run_name, output, wanted, seed) as store:
-            _phase(store, diagram, workers, as_json)
+        trust.refuse_foreign(parse_methods(wanted.methods), Path(asked.run_name or "."))
+    if asked.grid:
+        diagram = _grid(wanted, asked.grid, asked.grid_size, rules)
+        with _open(asked, wanted) as store:
+            _phase(store, diagram, workers, asked.as_json)
         return exits.EXPECTED
     wanted = replace(wanted, **rules).checked()
-    if curves is not None:
-        integer_between("--curves", curves, 1, 100)
-    for path in exports:
+    _check(asked, wanted)
+    interruptible()
+    with _open(asked, wanted) as store:
+        result = _run(store, wanted, workers, asked.as_json)
+        drawn_too = [] if asked.curves is None else _curves(store, wanted, asked.curves)
+        document = pages.document(result, drawn_too)
+        store.put_document("benchmark", wanted.name, document)
+        for path in asked.exports:
+            pages.write(result, Path(path))
+        if asked.as_json:
+            print_json({**document, "run": str(store.path.parent)})
+        else:
+            _print(result, store.path.parent, asked.exports)
+    return exits.EXPECTED
+
+
+def _find(asked: Asked, changes: Mapping[str, Any]) -> Benchmark:
+    """The benchmark of a run, one of the user's own, or one that ships, with changes."""
+    if asked.run_name is not None and asked.data is None:
+        known = _find_stored(asked.run_name, asked.name)
+        if known is not None:
+            return _change(known, changes, asked.vary)
+    if asked.data is not None or asked.name is None:
+        return _declare(asked, changes)
+    return _change(named(asked.name), changes, asked.vary)
+
+
+def _check(asked: Asked, wanted: Benchmark) -> None:
+    """Refuse what would fail after the run has begun."""
+    if asked.curves is not None:
+        integer_between("--curves", asked.curves, 1, 100)
+    for path in asked.exports:
         if Path(path).suffix.lower() not in (".csv", ".tex", ".parquet"):
             raise InvalidParameter(f"--export {path!r:.80} must end in .csv, .parquet or .tex")
     for method in parse_methods(wanted.methods):
         if method.own:
             check_own(method, wanted.federations[0], wanted.limit)
-    interruptible()
-    with _open(run_name, output, wanted, seed) as store:
-        result = _run(store, wanted, workers, as_json)
-        drawn_too = [] if curves is None else _curves(store, wanted, curves)
-        document = pages.document(result, drawn_too)
-        store.put_document("benchmark", wanted.name, document)
-        for path in exports:
-            pages.write(result, Path(path))
-        if as_json:
-            print_json({**document, "run": str(store.path.parent)})
-        else:
-            _print(result, store.path.parent, exports)
-    return exits.EXPECTED
 
 
 # -- what is asked for -----------------------------------------------------------------------------
@@ -148,24 +190,17 @@ def _vary(vary: str | None) -> tuple[str, list[Any]]:
     return _FLAGS.get(name, name), found
 
 
-def _declare(
-    name: str | None,
-    given: Mapping[str, Any],
-    vary: str | None,
-    data: str | None,
-    client: str | None,
-    target: str | None,
-) -> Benchmark:
+def _declare(asked: Asked, changes: Mapping[str, Any]) -> Benchmark:
     """A benchmark of the user's own federation."""
-    key, values = _vary(vary)
-    base = dict(given)
+    key, values = _vary(asked.vary)
+    base, data = dict(changes), asked.data
     if data is not None:
-        base |= {"data": data}
-        base |= {k: v for k, v in (("client", client), ("target", target)) if v is not None}
+        columns = {"data": data, "client": asked.client, "target": asked.target}
+        base |= {k: v for k, v in columns.items() if v is not None}
     federations = tuple({**base, key: v} for v in values) or (base,)
     what = f"on {Path(data).name}" if data is not None else "here"
     return Benchmark(
-        name=name or (Path(data).stem if data is not None else "own"),
+        name=asked.name or (Path(data).stem if data is not None else "own"),
         question=f"Which method has the smallest error {what}?",
         methods=_DEFAULT_METHODS,
         federations=federations,
@@ -200,10 +235,11 @@ def _find_stored(run_name: str, name: str | None) -> Benchmark | None:
 # -- the run ---------------------------------------------------------------------------------------
 
 
-def _open(run_name: str | None, output: str | None, wanted: Benchmark, seed: int) -> RunStore:
+def _open(asked: Asked, wanted: Benchmark) -> RunStore:
     """The run to add to, or a new one."""
-    if run_name is not None:
-        return RunStore.open(find_run(run_name) / STORE_NAME)
+    if asked.run_name is not None:
+        return RunStore.open(find_run(asked.run_name) / STORE_NAME)
+    seed, output = asked.seed, asked.output
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     base = f"benchmark-{wanted.name}-{seed}-{stamp}"
     taken = (RUNS / (base + (f"-{i}" if i > 1 else "")) for i in range(1, 1000))

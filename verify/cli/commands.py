@@ -702,9 +702,10 @@ def benchmark(**given: Any) -> int:
     from verify.cli.workplaces import benchmark_workers
 
     with benchmark_workers(given) as workers:
+        from verify.cli.benchmarking import Asked
         from verify.cli.benchmarking import benchmark as run_benchmark
 
-        return run_benchmark(workers, **given)
+        return run_benchmark(workers, Asked.of(given))
 
 
 COMMANDS: tuple[click.Command, ...] = (

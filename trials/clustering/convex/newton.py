@@ -30,7 +30,7 @@ this file's time to compile.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -47,6 +47,17 @@ _STALE = 12
 #: Largest `condition` at which matrix products in single and in double precision give a direction
 #: that is good to a percent or so.
 SINGLE, DOUBLE = 3e6, 1e15
+
+
+class Problem(NamedTuple):
+    """A node problem, by the letters of the module's text."""
+
+    b: FloatArray
+    mass: FloatArray
+    w: FloatArray
+    lam: float
+    mu: float
+    eps: float
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
@@ -339,9 +350,7 @@ def _diagonal(first: FloatArray, mass: FloatArray, lam: float, mu: float, out: F
 def _conjugate_gradients(
     u: FloatArray,
     g: FloatArray,
-    mass: FloatArray,
-    lam: float,
-    mu: float,
+    problem: Problem,
     close: bool,
     exact_first: FloatArray,
     exact_second: FloatArray,
@@ -359,6 +368,7 @@ def _conjugate_gradients(
     preconditioned residual has fallen by ``forcing`` squared.  ``step`` (d, K) receives the result.
     """
     d, n_nodes = u.shape
+    mass, lam, mu = problem.mass, problem.lam, problem.mu
     left = np.empty((2 * d, n_nodes), dtype=first.dtype)
     right = np.empty((2 * d, n_nodes), dtype=first.dtype)
     pulled = np.empty((d, n_nodes), dtype=first.dtype)
@@ -414,12 +424,7 @@ def _conjugate_gradients(
 def _line_search(
     u: FloatArray,
     step: FloatArray,
-    b: FloatArray,
-    mass: FloatArray,
-    w: FloatArray,
-    lam: float,
-    mu: float,
-    eps: float,
+    problem: Problem,
     penalty: float,
     norm: float,
     slope: float,
@@ -435,6 +440,7 @@ def _line_search(
     receive the last point tried, its gradient and its curvatures.  Returns whether that point is
     accepted, the change of the value, the penalty and the norm there.
     """
+    b, mass, w, lam, mu, eps = problem
     t = 1.0
     change, trial_penalty, trial_norm = 0.0, penalty, norm
     for _ in range(40):
@@ -477,6 +483,7 @@ def newton(
     products.  O(K^3 + K^2 d) time a step and O(K^2 + K d) memory.
     """
     d, n_nodes = u.shape
+    problem = Problem(b, mass, w, lam, mu, eps)
     first = np.empty((n_nodes, n_nodes))
     second = np.empty((n_nodes, n_nodes))
     inverse = np.empty((n_nodes, n_nodes))
@@ -508,20 +515,19 @@ def newton(
         worst = condition(u, mass, second, lam, mu, eps, at)
         if worst <= SINGLE:
             products = _conjugate_gradients(
-                at, g, mass, lam, mu, False, first, second,
+                at, g, problem, False, first, second,
                 first.astype(np.float32), second.astype(np.float32), inverse.astype(np.float32),
                 forcing, step,
             )  # fmt: skip
         else:
             products = _conjugate_gradients(
-                at, g, mass, lam, mu, not worst <= DOUBLE, first, second,
+                at, g, problem, not worst <= DOUBLE, first, second,
                 first, second, inverse, forcing, step,
             )  # fmt: skip
         out[2] += products
         out[1] += 1.0
         accepted, change, trial_penalty, trial_norm = _line_search(
-            u, step, b, mass, w, lam, mu, eps, penalty, norm, _dot(step, g),
-            first, second, trial, trial_g,
+            u, step, problem, penalty, norm, _dot(step, g), first, second, trial, trial_g
         )  # fmt: skip
         if not accepted:
             break
