@@ -32,8 +32,8 @@ from verify.procedures.rate import Contraction, Rate
 from verify.procedures.search import Search
 
 IFCA = {name: claim for name, claim in catalogue().items() if name.startswith("ifca.")}
-#: The profile at which the conformance suite decides a search.
-SMALL = Profile(name="test", max_trials=256, searches=600)
+#: The profile at which a search is decided here.
+SMALL = Profile(name="test", max_trials=256, searches=300)
 
 
 @cache

@@ -32,7 +32,7 @@ from verify.papers import collect
 from verify.procedures.base import Presentation, Profile
 from verify.proofs.certificate import check
 
-PROFILE = Profile(name="test", max_trials=256, searches=1200)
+PROFILE = Profile(name="test", max_trials=256, searches=600)
 CLAIMS = {
     claim.id: claim
     for claim in collect(
