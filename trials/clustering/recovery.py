@@ -28,6 +28,7 @@ from trials.checks import (
     whole_array,
 )
 from trials.clustering.convex import ClusterPath, convex_clustering_path
+from trials.clustering.convex.path import fusion_limits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,10 +108,8 @@ def recovery_window(points: ArrayLike, labels: ArrayLike) -> RecoveryWindow:
 
 def fusion(points: FloatArray) -> Bracket:
     """The penalty from which on all points (m, d) are one, 0 where they coincide."""
-    if (points == points[0]).all():
-        return Bracket(low=0.0, high=0.0)
-    last = convex_clustering_path(points).merges[-1]
-    return Bracket(low=last.lower, high=last.upper)
+    low, high = fusion_limits(points)
+    return Bracket(low=low, high=high)
 
 
 def first_merge(means: FloatArray, labels: IntArray) -> Bracket:

@@ -14,6 +14,7 @@ from scipy.optimize import isotonic_regression
 
 from trials.checks import InvalidParameter
 from trials.clustering.convex import check_certificate, convex_clustering, convex_clustering_path
+from trials.clustering.convex.path import fusion_limits
 
 
 def same_partition(p, q):
@@ -41,6 +42,20 @@ def test_an_equilateral_triangle_fuses_at_once_and_an_obtuse_one_in_two_events()
     np.testing.assert_allclose(
         obtuse.breakpoints[-1], np.linalg.norm(centre - [5.0, 0.1]) / 3, rtol=1e-12
     )
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-9])
+@pytest.mark.parametrize(("m", "d"), [(2, 1), (6, 1), (20, 2), (30, 8), (40, 2)])
+def test_the_last_event_alone_is_that_of_the_whole_path(m, d, unit):
+    """With two duplicates, and outliers that meet the rest last."""
+    points = unit * np.random.default_rng(m).standard_t(3, (m, d))
+    points = np.concatenate([points, points[:2]])
+    last = convex_clustering_path(points).merges[-1]
+    assert fusion_limits(points) == pytest.approx((last.lower, last.upper), rel=1e-12)
+
+
+def test_equal_points_are_one_from_zero_on():
+    assert fusion_limits([[3.0, -0.0], [3.0, 0.0]]) == fusion_limits([[2.0]]) == (0.0, 0.0)
 
 
 @settings(deadline=None, max_examples=40)

@@ -31,6 +31,8 @@ from trials.clustering.convex.record import finish
 from trials.clustering.convex.solver import Outcome, Solver, Step, duplicate_steps, partition
 from trials.clustering.convex.tree import Event, Tree
 
+_TOLERANCE = 1e-8  # relative width of the brackets of penalties
+
 
 @dataclass(frozen=True, kw_only=True)
 class Merge:
@@ -142,7 +144,7 @@ def _roots(points: FloatArray, steps: list[Step]) -> IntArray:
     return np.array([n for n in nodes if n not in used], dtype=np.int64)
 
 
-def convex_clustering_path(points: ArrayLike, *, tolerance: float = 1e-8) -> ClusterPath:
+def convex_clustering_path(points: ArrayLike, *, tolerance: float = _TOLERANCE) -> ClusterPath:
     """The whole path of convex clustering with equal weights.
 
     Parameters
@@ -190,6 +192,30 @@ def convex_clustering_path(points: ArrayLike, *, tolerance: float = 1e-8) -> Clu
     ]
     tree = Tree(data.points, steps, tolerance)
     return _assemble(data, [*events, *tree.run(nodes.ids, nodes.mass)])
+
+
+def fusion_limits(points: ArrayLike) -> tuple[float, float]:
+    """Proved limits of the penalty from which on all points (m, d) are one.
+
+    Sets that fuse before are replaced by their means, and no penalty of theirs is sought.  So this
+    is one event of the path, where the path has up to m - 1.
+
+    Raises
+    ------
+    InvalidParameter : points as in `convex_clustering_path`.
+
+    Examples
+    --------
+    >>> low, high = fusion_limits([[0.0], [1.0], [10.0]])
+    >>> round(low, 6), round(high, 6)
+    (3.166667, 3.166667)
+    """
+    data = scale_points(points)
+    nodes, steps = duplicate_steps(data)
+    if nodes.size == 1:
+        return 0.0, 0.0
+    event = Tree(data.points, steps, _TOLERANCE).last(nodes.ids, nodes.mass)
+    return event.lower, event.upper
 
 
 def _assemble(data: Scaled, events: list[Event]) -> ClusterPath:

@@ -126,10 +126,20 @@ class Tree:
         if ids.size > 1:
             self._push(ids, mass)
         while self.todo:
-            ids, mass, node = self.todo.pop()
-            nodes, unit = self._own_frame(ids, mass)
-            self._add_event(nodes, node, unit)
+            self._add_next()
         return self.events
+
+    def last(self, ids: IntArray, mass: FloatArray) -> Event:
+        """The event at which two nodes or more have become one, without those below it."""
+        self._push(ids, mass)
+        self._add_next()
+        return self.events[-1]
+
+    def _add_next(self) -> None:
+        """Add the event of the set that was put aside last."""
+        ids, mass, node = self.todo.pop()
+        nodes, unit = self._own_frame(ids, mass)
+        self._add_event(nodes, node, unit)
 
     def _push(self, ids: IntArray, mass: FloatArray) -> int:
         """Put a set of nodes aside as a problem of its own, and return the number of their
