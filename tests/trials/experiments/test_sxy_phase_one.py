@@ -58,6 +58,21 @@ def test_a_round_in_few_coordinates_has_the_law_of_one_in_all(cell):
         assert stats.ks_2samp(of_all, of_few).pvalue > 4e-8
 
 
+@pytest.mark.parametrize(
+    "cell", [{"k": 1, "l": 4}, {"k": 3, "l": 4, "outside": 0.7, "sigma": 0.3}, {"k": 5, "l": 30}]
+)
+def test_pairs_from_half_of_the_numbers_have_the_law_of_all(cell, monkeypatch):
+    """Three numbers in three cells, each at 1e-7: false alarms 1e-6."""
+    few = table(ANCHOR, 3000, seed=1, **cell)
+    monkeypatch.setattr(moments, "draw_gaussian_pairs", moments.draw_pairs)
+    full = table(ANCHOR, 3000, seed=2, **cell)
+    for name in ("deviation", "kept"):
+        assert stats.ks_2samp(few[name].round(9), full[name].round(9)).pvalue > 1e-7, name
+    right = [int(each["right_sign"].sum()) for each in (few, full)]
+    counts = [right, [3000 - n for n in right]]
+    assert stats.fisher_exact(counts).pvalue > 1e-7
+
+
 def test_a_formed_moment_matrix_gives_what_its_rows_give(monkeypatch):
     """The subspaces by the singular vectors, the norms by another algorithm on the rows."""
     params = ROUND.check({"d": 12, "k": 3, "m": 90, "short": 0.5, "p": 0.2, "condition": 0.3})

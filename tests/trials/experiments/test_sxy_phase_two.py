@@ -1,5 +1,6 @@
 """Experiments on Phase 2 of Su, Xu & Yang against slow twins, exact laws and other solvers."""
 
+import dataclasses
 import itertools
 import math
 from types import SimpleNamespace
@@ -226,6 +227,42 @@ def test_both_phases_reach_the_optima_and_random_starts_fill_the_ball():
     models = np.vstack([two_phases.random_models(np.eye(2), rng) for _ in range(2000)])
     inside = np.linalg.norm(models, axis=1) ** 2  # uniform in the unit disc: squares are uniform
     assert stats.kstest(inside, "uniform").pvalue > 1e-6
+
+
+def test_clients_cluster_by_cluster_give_phase_one_the_law_of_clients_in_any_order(monkeypatch):
+    """The largest and smallest error after Phase 1, each at 5e-7: false alarms 1e-6."""
+    cell = {"k": 2, "d": 2, "fresh": 60, "anchors": 4, "pairs": 8, "rounds_1": 2, "sigma": 0.3}
+    params = two_phases.PHASES.check(cell)
+    theta_star = np.array([[0.5, 0.2], [-0.5, 0.4]])
+
+    def errors(seed):
+        rng = np.random.default_rng(seed)
+        found = [two_phases.phase_one(params, theta_star, rng) for _ in range(500)]
+        gaps = np.linalg.norm(np.array(found) - theta_star, axis=2)
+        return gaps.max(axis=1), gaps.min(axis=1)
+
+    ours = errors(1)
+    run = two_phases.run_moment_descent
+
+    def drawn_plainly(*, draw, rng, **arguments):
+        def plain(t):
+            drawn = draw(t)
+            labels = rng.integers(0, 2, 60)
+            x = rng.standard_normal((2, 60, 2))
+            y = (x * theta_star[labels]).sum(axis=2) + 0.3 * rng.standard_normal((2, 60))
+            rows = rng.standard_normal((4, 16, 2))
+            answers = (rows * theta_star[np.array([0, 1, 0, 1])][:, None]).sum(axis=2)
+            return dataclasses.replace(
+                drawn, first=x[0], second=x[1], first_y=y[0], second_y=y[1],
+                anchor_features=rows,
+                anchor_responses=answers + 0.3 * rng.standard_normal((4, 16)),
+            )  # fmt: skip
+
+        return run(draw=plain, rng=rng, **arguments)
+
+    monkeypatch.setattr(two_phases, "run_moment_descent", drawn_plainly)
+    for few, many in zip(ours, errors(2), strict=True):
+        assert stats.ks_2samp(few, many).pvalue > 5e-7
 
 
 def test_large_runs_end_where_known_labels_end():

@@ -687,6 +687,17 @@ def test_bad_inputs_are_refused():
             call()
 
 
+@pytest.mark.parametrize(("d", "h"), [(1, 1), (3, 2), (3, 3), (8, 9), (9, 12)])
+@pytest.mark.parametrize("n_pairs", [5, subspaces.BLOCK_ROWS, 2 * subspaces.BLOCK_ROWS + 3])
+def test_moment_matrices_are_sums_of_weighted_products(d, h, n_pairs):
+    """With fewer weights than dimensions and more, and for pairs that fill no whole block."""
+    rng = np.random.default_rng(d)
+    a, b = rng.standard_normal((2, n_pairs, d))
+    w = rng.standard_normal((h, n_pairs))
+    expected = np.einsum("hp,pi,pj->hij", w, a, b)
+    np.testing.assert_allclose(subspaces._form(a, b, w), expected, rtol=0, atol=1e-10)
+
+
 @pytest.mark.parametrize(("n_pairs", "d", "k"), [(200, 6, 2), (40, 24, 2), (9, 8, 1), (5, 5, 5)])
 def test_a_formed_moment_matrix_gives_the_bases_of_the_passes_over_the_data(n_pairs, d, k):
     """Few dimensions: Y is formed.  A tolerance, however small, has the data read in each step."""

@@ -26,6 +26,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import scipy.linalg
 
 from trials.checks import MAX_DRAWN, FloatArray, InvalidParameter, check_drawn
 from trials.mixed_regression.deviations import deviation_norm
@@ -282,7 +283,16 @@ ROUND = add_experiment(
 )
 
 
-def _anchor(params: Params, rng: np.random.Generator) -> tuple[float, ...]:
+class Pairs(NamedTuple):
+    """An anchor's pairs: its residual u (k,), the matrix A (k, k), and the sum of its rows (k,)."""
+
+    u: FloatArray
+    moments: FloatArray
+    pull: FloatArray
+
+
+def draw_pairs(params: Params, rng: np.random.Generator) -> Pairs:
+    """The pairs of an anchor, in full."""
     k, n_pairs = params["k"], params["l"]
     u = rng.standard_normal(k)
     u *= params["unit"] / np.linalg.norm(u)
@@ -293,15 +303,48 @@ def _anchor(params: Params, rng: np.random.Generator) -> tuple[float, ...]:
     answers = x @ u + beyond * features.draw(rng, (2, n_pairs))
     answers += sigma * noise.draw(rng, (2, n_pairs))
     projected = answers[:, :, None] * x
-    moments = projected[0].T @ projected[1] / n_pairs
+    return Pairs(u, projected[0].T @ projected[1] / n_pairs, projected.sum(axis=(0, 1)))
+
+
+def draw_gaussian_pairs(params: Params, rng: np.random.Generator) -> Pairs:
+    r"""The same of Gaussian features and noise and l > k pairs, from half of the numbers.
+
+    The first coordinate is the residual's, since the law is invariant under rotations.  The others
+    of the first half, B (l, k - 1), are independent of all else.  So given V, which holds the
+    second half times the weights and the answers of the first, :math:`B^\top V` has independent
+    rows :math:`N(0,V^\top V)`.
+    """
+    k, n_pairs, unit = params["k"], params["l"], params["unit"]
+    along = rng.standard_normal((2, n_pairs))
+    noise = np.hypot(params["outside"], params["sigma"])
+    answers = unit * (along + noise * rng.standard_normal((2, n_pairs)))
+    weights = answers[0] * answers[1]
+    others = rng.standard_normal((n_pairs, k - 1))  # of the second half
+    v = np.column_stack([weights * along[1], answers[0], weights[:, None] * others])
+    first = rng.standard_normal((k - 1, k + 1)) @ np.linalg.cholesky(v.T @ v).T
+    moments = np.empty((k, k))
+    moments[0, 0] = (weights * along[0]) @ along[1]
+    moments[0, 1:], moments[1:, 0] = (weights * along[0]) @ others, first[:, 0]
+    moments[1:, 1:] = first[:, 2:]
+    pull = np.append((answers * along).sum(), first[:, 1] + answers[1] @ others)
+    return Pairs(unit * np.eye(1, k)[0], moments / n_pairs, pull)
+
+
+def _anchor(params: Params, rng: np.random.Generator) -> tuple[float, ...]:
+    gaussian = params["features"] == params["noise"] == "gaussian"
+    draw = draw_gaussian_pairs if gaussian and params["l"] > params["k"] else draw_pairs
+    u, moments, pull = draw(params, rng)
+    k, length = len(u), float(u @ u)
     # The singular vectors of a matrix of low rank did not converge in LAPACK's gesdd.
-    left = np.linalg.eigh(moments @ moments.T)[1][:, -1]
-    sign = projected.sum(axis=(0, 1)) @ left
-    length = float(u @ u)
+    last = {"subset_by_index": (k - 1, k - 1), "check_finite": False}
+    left = scipy.linalg.eigh(moments @ moments.T, **last)[1][:, 0]
+    gap = moments - np.outer(u, u)
+    largest = scipy.linalg.eigh(gap @ gap.T, eigvals_only=True, **last)[0]
+    scale = length * (1.0 + params["outside"] ** 2 + params["sigma"] ** 2)
     return (
-        float(np.linalg.norm(moments - np.outer(u, u), 2)) / (length + beyond**2 + sigma**2),
+        float(np.sqrt(max(largest, 0.0))) / scale,
         float((left @ u) ** 2 / length),
-        float(sign * (left @ u) > 0),
+        float((pull @ left) * (left @ u) > 0),
     )
 
 

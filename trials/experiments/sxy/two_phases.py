@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trials.checks import FloatArray, IntArray
+from trials.checks import FloatArray
 from trials.experiments.sxy.clients import CLIENTS, Clients, draw_clients
 from trials.mixed_regression.anchor_groups import group_anchors
 from trials.mixed_regression.batches import MomentBatch
@@ -58,23 +58,25 @@ def phase_one(params: Params, theta_star: FloatArray, rng: np.random.Generator) 
     """The centres of the anchors' groups, (k, d), zero where there are fewer groups."""
     k, d = theta_star.shape
     m, pairs, anchors = params["fresh"], params["pairs"], params["anchors"]
-    own = np.asarray(np.arange(anchors) % k, dtype=np.int64)
-
-    def responses(x: FloatArray, labels: IntArray) -> FloatArray:
-        silent = np.einsum("...d,...d->...", x, theta_star[labels])
-        return np.asarray(silent + params["sigma"] * rng.standard_normal(silent.shape))
+    own = theta_star[np.arange(anchors) % k]
 
     def draw(_t: int) -> MomentBatch:
-        labels = np.asarray(rng.integers(0, k, m), dtype=np.int64)
-        first, second = rng.standard_normal((2, m, d))
+        # The moments are sums over the clients, so that these may come cluster by cluster.
+        ends = np.cumsum(rng.multinomial(m, np.full(k, 1.0 / k)))
+        x, y = rng.standard_normal((2, m, d)), params["sigma"] * rng.standard_normal((2, m))
+        for j, end in enumerate(ends):
+            cluster = slice(ends[j - 1] if j else 0, end)
+            y[:, cluster] += x[:, cluster] @ theta_star[j]
         rows = rng.standard_normal((anchors, 2 * pairs, d))
+        answers = (rows @ own[:, :, None])[:, :, 0]
+        answers += params["sigma"] * rng.standard_normal(answers.shape)
         return MomentBatch(
-            first=first,
-            second=second,
-            first_y=responses(first, labels),
-            second_y=responses(second, labels),
+            first=x[0],
+            second=x[1],
+            first_y=y[0],
+            second_y=y[1],
             anchor_features=rows,
-            anchor_responses=responses(rows, np.repeat(own[:, None], 2 * pairs, axis=1)),
+            anchor_responses=answers,
         )
 
     starts = {
