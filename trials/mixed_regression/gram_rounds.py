@@ -18,6 +18,7 @@ neighbours.  While no label changes the sums of the round before serve again.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numba import njit
@@ -53,35 +54,63 @@ class GramClients(KnownClusters):
 
 @dataclass(frozen=True, kw_only=True)
 class GramSpectra:
-    """The matrices W_i / n_i, decomposed.
+    """The matrices W_i / n_i, decomposed when their spectra are first read.  O(M d^3).
 
     Attributes
     ----------
-    values : (M, d) eigenvalues >= 0, in increasing order.
-    vectors : (M, d, d) eigenvectors, one a row.
+    scaled : (M, d, d) the matrices.
     """
 
-    values: FloatArray
-    vectors: FloatArray
+    scaled: FloatArray
+
+    @cached_property
+    def _decomposed(self) -> tuple[FloatArray, FloatArray]:
+        m, d, _ = self.scaled.shape
+        if d > LARGEST_ORDER:
+            values, columns = np.linalg.eigh(self.scaled)
+            return np.maximum(values, 0.0), np.ascontiguousarray(columns.transpose(0, 2, 1))
+        starts = np.arange(m + 1)[:, None] * np.array([d, d * d])
+        values, vectors = np.empty((m, d)), np.empty((m, d, d))
+        small_spectra(self.scaled, np.arange(m), starts, values.reshape(-1), vectors.reshape(-1))
+        return values, vectors
 
     @property
+    def values(self) -> FloatArray:
+        """(M, d) eigenvalues >= 0, in increasing order."""
+        return self._decomposed[0]
+
+    @property
+    def vectors(self) -> FloatArray:
+        """(M, d, d) eigenvectors, one a row."""
+        return self._decomposed[1]
+
+    @cached_property
     def largest(self) -> float:
-        """The largest curvature of a client."""
-        return float(self.values[:, -1].max())
+        r"""The largest curvature of a client.
+
+        Few clients are decomposed: :math:`\lVert W^p\rVert_F^{1/p}`, for p = 1, 2, 4, is a limit
+        of the largest eigenvalue.  A client whose limit is below an eigenvalue of another cannot
+        have the largest one.
+        """
+        unit = float(np.abs(self.scaled).max())
+        if not unit > 0.0:
+            return 0.0
+        left = self.scaled / unit
+        powers, best = left, 0.0
+        for p in (1, 2, 4):
+            limits = np.einsum("mab,mab->m", powers, powers) ** (0.5 / p)
+            best = max(best, float(np.linalg.eigvalsh(left[limits.argmax()])[-1]))
+            able = limits > best
+            left, powers = left[able], powers[able]
+            if not len(left):
+                return unit * best
+            powers = powers @ powers
+        return unit * max(best, float(np.linalg.eigvalsh(left)[:, -1].max()))
 
 
 def gram_spectra(clients: GramClients) -> GramSpectra:
-    """Decompose every client's matrix.  O(M d^3)."""
-    m, d, _ = clients.grams.shape
-    scaled = clients.grams / clients.sizes[:, None, None]
-    if d > LARGEST_ORDER:
-        values, columns = np.linalg.eigh(scaled)
-        vectors = np.ascontiguousarray(columns.transpose(0, 2, 1))
-        return GramSpectra(values=np.maximum(values, 0.0), vectors=vectors)
-    starts = np.arange(m + 1)[:, None] * np.array([d, d * d])
-    values, vectors = np.empty((m, d)), np.empty((m, d, d))
-    small_spectra(scaled, np.arange(m), starts, values.reshape(-1), vectors.reshape(-1))
-    return GramSpectra(values=values, vectors=vectors)
+    """The spectra of every client's matrix."""
+    return GramSpectra(scaled=clients.grams / clients.sizes[:, None, None])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +130,12 @@ class ClientSteps:
 
 
 def client_steps(clients: GramClients, spectra: GramSpectra, eta: float, s: int) -> ClientSteps:
-    """The clients' terms for a step size, and s local steps of FedAvg or s = 0 for FedProx."""
+    """The clients' terms for a step size, and s local steps of FedAvg or s = 0 for FedProx.
+
+    One local step has f = 1, so that it needs no spectra.
+    """
+    if s == 1:
+        return ClientSteps(maps=clients.grams, shifts=clients.pulls, covariances=clients.grams)
     factors = np.empty_like(spectra.values)
     filter_values(spectra.values.reshape(-1), eta, s, factors.reshape(-1))
     rows, frames = spectra.values * clients.sizes[:, None], spectra.vectors

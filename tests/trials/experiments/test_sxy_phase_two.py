@@ -23,7 +23,12 @@ from trials.experiments.sxy.clients import (
 )
 from trials.mixed_regression.fed_regression import local_spectra, run_fed_regression
 from trials.mixed_regression.fed_regression_kernels import filter_value
-from trials.mixed_regression.gram_rounds import client_steps, gram_rounds, gram_spectra
+from trials.mixed_regression.gram_rounds import (
+    GramSpectra,
+    client_steps,
+    gram_rounds,
+    gram_spectra,
+)
 from trials.models.clients import ClientData
 from trials.models.matching import bottleneck_distances
 
@@ -364,15 +369,17 @@ def test_rounds_on_gram_matrices_are_those_on_rows(cell):
     np.testing.assert_allclose(spread, exact, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("n", [2, 3, 9])
-def test_gram_matrices_are_drawn_from_the_law_of_rows(n):
-    """Entries, eigenvalues and pulls of one client, n_i below, at and above d; false alarms 1e-6.
+@pytest.mark.parametrize(
+    ("n", "sizes"), [(2, "balanced"), (3, "balanced"), (9, "balanced"), (4, "zipf")]
+)
+def test_gram_matrices_are_drawn_from_the_law_of_rows(n, sizes):
+    """Entries, eigenvalues and pulls of one client, n_i below, at and above d; false alarms 2e-6.
 
-    Fifteen comparisons at 1e-7 each.  The columns are functions of (W, b) whose laws differ in
+    Twenty comparisons at 1e-7 each.  The columns are functions of (W, b) whose laws differ in
     degrees of freedom, in the covariance's root and in the noise.
     """
     params = LOCAL.check(
-        {"M": 4000, "n": n, "d": 3, "alpha": 0.5, "beta": 2.0, "sigma": 0.7, "k": 1}
+        {"M": 4000, "n": n, "d": 3, "alpha": 0.5, "beta": 2.0, "sigma": 0.7, "k": 1, "sizes": sizes}
     )
     seeds = np.random.default_rng(11), np.random.default_rng(11)  # one root: the first draws agree
     drawn = [_grams_of_rows(draw_clients(params, seeds[0])), draw_grams(params, seeds[1])]
@@ -391,6 +398,23 @@ def test_gram_matrices_are_drawn_from_the_law_of_rows(n):
 
     for of_rows, of_law in zip(*map(columns, drawn), strict=True):
         assert stats.ks_2samp(of_rows, of_law).pvalue > 1e-7
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "d"), [(1, 4, 3), (50, 1, 1), (300, 2, 6), (200, 64, 7), (40, 10, 20)]
+)
+@pytest.mark.parametrize("unit", [1e-70, 1.0, 1e70])
+def test_the_largest_curvature_needs_few_decompositions(m, n, d, unit):
+    rows = unit * np.random.default_rng(d).standard_normal((m, n, d))
+    spectra = GramSpectra(scaled=rows.transpose(0, 2, 1) @ rows / n)
+    every = np.linalg.eigvalsh(spectra.scaled)[:, -1]
+    assert spectra.largest == pytest.approx(every.max(), rel=1e-12)
+    assert "_decomposed" not in vars(spectra)
+    assert spectra.values[:, -1] == pytest.approx(every, rel=1e-9)
+
+
+def test_clients_without_features_have_no_curvature():
+    assert GramSpectra(scaled=np.zeros((2, 3, 3))).largest == 0.0
 
 
 def test_a_run_on_gram_matrices_that_diverges_keeps_its_last_models():

@@ -158,14 +158,19 @@ def draw_grams(params: Params, rng: np.random.Generator) -> GramClients:
     order = np.argsort(drawn.labels, kind="stable")
     sizes, labels = drawn.sizes[order], drawn.labels[order]
     m, d = params["M"], params["d"]
-    degrees = sizes[:, None] - np.arange(d)
-    factors = np.triu(rng.standard_normal((m, d, d)), 1)
-    factors[:, np.arange(d), np.arange(d)] = np.sqrt(rng.chisquare(np.maximum(degrees, 1)))
-    factors *= (degrees > 0)[:, :, None]  # a client with n_i < d rows
+    rank = min(d, int(sizes.max()))  # rows of the factors; those beyond n_i are zero
+    degrees = sizes[:, None] - np.arange(rank)
+    factors = np.zeros((m, rank, d))
+    for row in range(rank):
+        factors[:, row, row + 1 :] = rng.standard_normal((m, d - row - 1))
+    diagonal = np.arange(rank)
+    factors[:, diagonal, diagonal] = np.sqrt(rng.chisquare(np.maximum(degrees, 1)))
+    if degrees[:, -1].min() <= 0:
+        factors *= (degrees > 0)[:, :, None]
     if drawn.roots is not None:
         factors = factors @ drawn.roots[labels]
     turned = factors.transpose(0, 2, 1)
-    noise = params["sigma"] * rng.standard_normal((m, d, 1))
+    noise = params["sigma"] * rng.standard_normal((m, rank, 1))
     return GramClients(
         grams=turned @ factors,
         pulls=(turned @ noise)[:, :, 0],

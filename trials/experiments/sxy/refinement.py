@@ -111,13 +111,15 @@ def clustering_pull(
         # Clients that are j's and are not labelled so, and those that are labelled so and are not.
         wrong = (labels == j) != (truth == j)
         share = max(share, float(rows[wrong].sum()) / total)
-        sums = np.zeros(models.shape[1])
-        for i in np.flatnonzero(wrong):
-            # A client that is gained pulls the model, and one that is lost is missing.
-            sign = 1.0 if labels[i] == j else -1.0
-            a, z = clients.data.offsets[i], clients.data.offsets[i + 1]
-            phi, y = clients.data.features[a:z], clients.data.responses[a:z]
-            sums += sign * (phi.T @ apply_filter(phi, phi @ models[j] - y, eta, s))
+        # A client that is gained pulls the model, and one that is lost is missing.
+        signs = np.where(wrong, np.where(labels == j, 1.0, -1.0), 0.0)
+        residuals = clients.data.features @ models[j] - clients.data.responses
+        if s != 1:
+            for i in np.flatnonzero(wrong):
+                own = slice(clients.data.offsets[i], clients.data.offsets[i + 1])
+                phi = clients.data.features[own]
+                residuals[own] = apply_filter(phi, residuals[own], eta, s)
+        sums = (np.repeat(signs, rows) * residuals) @ clients.data.features
         pull = max(pull, float(np.linalg.norm(sums)) / total / max(s, 1))
     return pull, share
 
