@@ -3,8 +3,9 @@ r"""IFCA with model averaging on squared losses, from the users' Gram matrices.
 A user's loss is :math:`\frac12\theta^\top G_i\theta-b_i^\top\theta` up to a constant, so that tau
 gradient steps are one affine map,
 :math:`\theta\mapsto A_i\theta+c_i`, :math:`A_i=(I-\gamma G_i)^\tau`.
-A round costs m (K + 1) d^2 multiplications, whatever the number of samples.  `trials.ifca.options`
-runs the same algorithm on the samples.
+A round costs m K d^2 multiplications for the labels, whatever the number of samples.  While no
+label changes, the sums of the maps of the round before serve again.  `trials.ifca.options` runs the
+same algorithm on the samples.
 """
 
 from __future__ import annotations
@@ -38,24 +39,26 @@ def _rounds(
     """
     m, d = moments.shape
     k = models.shape[0]
-    labels = np.zeros(m, np.int64)
-    images = np.empty((k, d))
+    labels, own = np.full(m, -1, np.int64), np.empty(m, np.int64)
+    products = np.empty(d)
+    sums, offsets, images = np.empty((k, d, d)), np.empty((k, d)), np.empty(d)
     counts = np.empty(k, np.int64)
     reached = False
     for t in range(errors.size):
         total = 0.0
         for i in range(m):
             best, smallest = 0, np.inf
-            for j in range(k):
+            for j in range(k if k > 1 else 0):
+                products[:] = 0.0
+                for b in range(d):
+                    for a in range(d):
+                        products[a] += grams[i, b, a] * models[j, b]
                 loss = 0.0
                 for a in range(d):
-                    inner = 0.0
-                    for b in range(d):
-                        inner += grams[i, a, b] * models[j, b]
-                    loss += models[j, a] * (0.5 * inner - moments[i, a])
+                    loss += models[j, a] * (0.5 * products[a] - moments[i, a])
                 if loss < smallest:
                     best, smallest = j, loss
-            labels[i] = best
+            own[i] = best
             distance, length = 0.0, 0.0
             for a in range(d):
                 distance += (models[best, a] - optima[i, a]) ** 2
@@ -65,20 +68,21 @@ def _rounds(
         reached = reached or errors[t] <= goal
         if reached and t >= least:
             return t + 1
-        images[:] = 0.0
-        counts[:] = 0
-        for i in range(m):
-            j = labels[i]
-            counts[j] += 1
-            for a in range(d):
-                value = shifts[i, a]
-                for b in range(d):
-                    value += maps[i, a, b] * models[j, b]
-                images[j, a] += value
+        if (own != labels).any():
+            labels[:] = own
+            sums[:], offsets[:], counts[:] = 0.0, 0.0, 0
+            for i in range(m):
+                counts[labels[i]] += 1
+                sums[labels[i]] += maps[i]
+                offsets[labels[i]] += shifts[i]
         for j in range(k):
             if counts[j] > 0:
                 for a in range(d):
-                    models[j, a] = images[j, a] / counts[j]
+                    images[a] = offsets[j, a]
+                    for b in range(d):
+                        images[a] += sums[j, a, b] * models[j, b]
+                for a in range(d):
+                    models[j, a] = images[a] / counts[j]
     return int(errors.size)
 
 
