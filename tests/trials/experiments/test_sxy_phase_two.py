@@ -161,16 +161,26 @@ def test_a_clients_preferred_side_has_the_students_law():
     assert stats.kstest(math.sqrt(3) * r, stats.t(3).cdf).pvalue > 1e-6
 
 
+@pytest.mark.parametrize("sizes", [{"n": 3}, {"n": 3, "n_many": 400, "n_large": 9}])
+def test_clients_on_a_line_have_students_law_about_their_optimum(sizes):
+    """Equal clients and clients of two sizes, each cluster and size; false alarms 1e-6."""
+    params = deviation.BALL.check({"M": 4000, "Delta": 2.0, "sigma": 0.7, **sizes})
+    rows, labels, r = deviation._draw_sides(params, np.random.default_rng(5))
+    assert labels.sum() == 2000
+    for j, n in itertools.product((0, 1), np.unique(rows)):
+        own = r[(labels == j) & (rows == n)]
+        centred = math.sqrt(n) / 0.7 * (own - (-1.0, 1.0)[j])
+        assert stats.kstest(centred, stats.t(n).cdf).pvalue > 2e-7
+
+
 def test_the_limits_of_the_deviation_hold_the_supremum_on_a_fine_grid():
-    params = deviation.UNIFORM.check({"M": 12, "n": 1, "n_many": 3, "n_large": 6, "sigma": 0.7})
+    params = deviation.BALL.check({"M": 12, "n": 1, "n_many": 3, "n_large": 6, "sigma": 0.7})
     for seed in range(5):
-        lower, upper, ball = deviation._one_supremum(params, np.random.default_rng(seed))
+        lower, upper = deviation._one_supremum(params, np.random.default_rng(seed))
+        (ball,) = deviation._largest_in_ball(params, np.random.default_rng(seed))
         # the same draws again
-        rng = np.random.default_rng(seed)
-        sizes = deviation.sizes_of(params)
-        labels = rng.permutation(np.arange(12) % 2)
+        sizes, labels, r = deviation._draw_sides(params, np.random.default_rng(seed))
         optima = np.where(labels == 0, -0.5, 0.5)
-        r = optima + 0.7 * rng.standard_t(sizes) / np.sqrt(sizes)
         c = np.linspace(-30, 30, 200_001)
         wrong = np.where(labels == 0, r >= c[:, None], r <= c[:, None])
         cdf = stats.t(sizes).cdf(np.sqrt(sizes) / 0.7 * (c[:, None] - optima))

@@ -14,6 +14,9 @@ both models.  So :math:`G_j` depends on the middle alone, and :math:`(r_i-\theta
 
 * ``lower``, ``upper``: limits of :math:`\sup_\theta|G_1-EG_1|/N`.  They differ by what the
   expectation may do between two neighbouring clients.
+
+``sxy.ball`` (design 250): the same clients.  Only those in the ball have to be put in order.
+
 * ``ball``: the largest :math:`N_{S_j}/N` over models within ``near`` Delta of their optima.
 
 ``sxy.deviation-direction`` (design 243): two clusters in d + 1 dimensions, models v and -v with v
@@ -161,12 +164,23 @@ def student_cdf(n: float, t: FloatArray) -> FloatArray:
     return np.asarray(value)
 
 
-def _one_supremum(params: Params, rng: np.random.Generator) -> tuple[float, float, float]:
+def _draw_sides(
+    params: Params, rng: np.random.Generator
+) -> tuple[FloatArray, IntArray, FloatArray]:
+    """The clients' rows, labels, and r, (M,) each."""
     sizes = sizes_of(params)
-    labels = rng.permutation(np.arange(params["M"]) % 2)
+    labels = np.arange(params["M"]) % 2
+    if params["n_many"]:  # the large clients come first
+        labels = rng.permutation(labels)
+    optima = params["Delta"] * (labels - 0.5)
+    degrees = sizes if params["n_many"] else sizes[0]
+    noise = params["sigma"] * rng.standard_t(degrees, params["M"])
+    return sizes, labels, optima + noise / np.sqrt(degrees)
+
+
+def _one_supremum(params: Params, rng: np.random.Generator) -> tuple[float, float]:
+    sizes, labels, r = _draw_sides(params, rng)
     half, sigma = 0.5 * params["Delta"], params["sigma"]
-    optima = np.where(labels == 0, -half, half)
-    r = optima + sigma * rng.standard_t(sizes) / np.sqrt(sizes)
     order = np.argsort(r)
     at, own = r[order], labels[order]
     # theta_1 < theta_2 with the middle at c: cluster 1 errs where r >= c, cluster 2 where r <= c
@@ -185,24 +199,42 @@ def _one_supremum(params: Params, rng: np.random.Generator) -> tuple[float, floa
     total = sizes.sum()
     lower = max(np.abs(after - expected).max(), np.abs(before - expected).max())
     between = np.diff(moved, prepend=0.0, append=total).max()
-    reach = params["near"] * params["Delta"]
-    inside = (at >= -reach) & (at <= reach)
-    at_left = first + jumps[at < -reach].sum()
-    inner = np.concatenate([[at_left], before[inside], after[inside]])
-    return lower / total, (lower + between) / total, inner.max() / total
+    return lower / total, (lower + between) / total
 
 
+LINE = SIZES.extended(
+    {
+        "Delta": Real(0.0, 1e6, open_low=True, default=1.0, meaning="distance"),
+        "sigma": Real(0.0, 1e9, open_low=True, default=1.0, meaning="noise level"),
+    }
+)
 UNIFORM = add_experiment(
     name="sxy.uniform-deviation",
     design=242,
-    columns=("lower", "upper", "ball"),
+    columns=("lower", "upper"),
     simulate=each_trial(_one_supremum),
-    parameters=SIZES.extended(
-        {
-            "Delta": Real(0.0, 1e6, open_low=True, default=1.0, meaning="distance"),
-            "sigma": Real(0.0, 1e9, open_low=True, default=1.0, meaning="noise level"),
-            "near": Real(0.0, 0.5, default=0.1, meaning="radius of the ball over Delta"),
-        }
+    parameters=LINE,
+    block_size=32,
+)
+
+
+def _largest_in_ball(params: Params, rng: np.random.Generator) -> tuple[float]:
+    sizes, labels, r = _draw_sides(params, rng)
+    reach = params["near"] * params["Delta"]
+    jumps = np.where(labels == 0, -sizes, sizes)
+    inside = np.flatnonzero(np.abs(r) <= reach)
+    at_left = sizes[labels == 0].sum() + jumps[r < -reach].sum()
+    steps = np.cumsum(jumps[inside[np.argsort(r[inside])]])
+    return ((at_left + steps.max(initial=0.0)) / sizes.sum(),)
+
+
+BALL = add_experiment(
+    name="sxy.ball",
+    design=250,
+    columns=("ball",),
+    simulate=each_trial(_largest_in_ball),
+    parameters=LINE.extended(
+        {"near": Real(0.0, 0.5, default=0.1, meaning="radius of the ball over Delta")}
     ),
     block_size=32,
 )

@@ -53,6 +53,7 @@ from bounds.sxy.deviation import (
 from bounds.sxy.symbols import V
 from trials.checks import FloatArray, IntArray
 from trials.experiments.sxy.deviation import (
+    BALL,
     DIRECTION,
     UNIFORM,
     WEIGHTED_SUP,
@@ -337,7 +338,7 @@ UNIFORM_CELLS: tuple[Params, ...] = (
 
 
 def _deviation_symbols(params: Params) -> dict[str, float]:
-    full = UNIFORM.check(params)
+    full = BALL.check(params)  # its parameters are those of both experiments
     smallest = full["n"] if full["n_many"] == 0 else min(full["n"], full["n_large"])
     return {
         **ON_A_LINE,
@@ -504,7 +505,7 @@ def eq_36(statement: Statement, profile: Profile) -> Probability:
     return explicit(
         statement,
         {**ON_A_LINE, "c": rate_at(NEAR)},
-        Sampling(experiment=UNIFORM, max_trials=min(profile.max_trials, 2048), first=128),
+        Sampling(experiment=BALL, max_trials=min(profile.max_trials, 2048), first=128),
         cells,
         _deviation_symbols,
         lambda table: table["ball"],
