@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Any
 
 import flint
@@ -17,6 +17,7 @@ Term = Any  # a rational or a name as text, or a list of an operation and its te
 Relation = tuple[str, Term]  # ``term relation 0``
 Poly = flint.fmpq_mpoly
 Quotient = tuple[Poly, Poly]
+Factored = tuple[flint.fmpq, list[tuple[Poly, int]]]  # a unit, and factors with their powers
 
 NUMBER = re.compile(r"-?[0-9]{1,300}(/[0-9]{1,300})?")
 _ATOMS, _EXPONENT, _SIZE = 16, 64, 20_000
@@ -38,7 +39,12 @@ def require(condition: object, message: str) -> None:
 
 def number(term: Term) -> Fraction | None:
     """The value of a rational, None for another term."""
-    return Fraction(term) if isinstance(term, str) and NUMBER.fullmatch(term) else None
+    return _rational(term) if isinstance(term, str) else None
+
+
+@lru_cache(maxsize=4096)
+def _rational(text: str) -> Fraction | None:
+    return Fraction(text) if NUMBER.fullmatch(text) else None
 
 
 def parts_of(term: Term) -> tuple[str, list[Term]]:
@@ -152,6 +158,8 @@ class Algebra:
         self.exps: dict[int, Poly] = {}  # an exponential -> its exponent
         self.powers: dict[int, tuple[int, Poly]] = {}  # a root -> q and its q-th power
         self.signs: dict[str, tuple[str, Poly]] = {}  # ">", ">=" or "!=", which is not zero
+        self.names = [*map(str, self.gens)]
+        self.factorings: dict[str, Factored] = {}
         for relation, term in (*given, *given):  # the later ones simplify the first
             top, bottom = self.quotient(term)  # it is defined, so the bottom is not zero
             self.learn(relation, top if self.sign(bottom) == ">" else top * bottom)
@@ -163,7 +171,7 @@ class Algebra:
         self.note(poly, ">" if relation == ">" else ">=")
         if relation == "=" or poly.is_constant():
             return
-        unit, factors = poly.factor()
+        unit, factors = self.factored(poly)
         left = self.one if unit > 0 else -self.one
         for factor, times in factors:
             if relation == ">":
@@ -174,6 +182,16 @@ class Algebra:
                 left = left * factor ** (times % 2 or 2)
         if not left.is_one():  # what is known of 1 is more than that it is >= 0
             self.note(left, relation)
+
+    def factored(self, poly: Poly) -> Factored:
+        """The factors of a polynomial, which is factored once, as its factors are not at all."""
+        name = str(poly)
+        if name not in self.factorings:
+            self.factorings[name] = unit, factors = poly.factor()
+            for factor, _ in factors:
+                for side, turn in ((factor, flint.fmpq(1)), (-factor, flint.fmpq(-1))):
+                    self.factorings.setdefault(str(side), (turn, [(factor, 1)]))
+        return self.factorings[name]
 
     def note(self, poly: Poly, sign: str) -> None:
         """Keep the strongest that is known of a polynomial.  Factors > 0 do not count."""
@@ -196,7 +214,7 @@ class Algebra:
         found = self._plain(poly)
         if found == ">" or poly.is_constant():
             return found
-        unit, factors = poly.factor()
+        unit, factors = self.factored(poly)
         positive, strict = unit > 0, True
         for factor, times in factors:
             up, down = self._plain(factor), self._plain(-factor)
@@ -212,7 +230,11 @@ class Algebra:
         if noted in (">", ">="):
             return noted
         for exponents, coefficient in poly.terms():
-            signs = [(self.known(g), e) for g, e in zip(self.gens, exponents, strict=True) if e]
+            signs = [
+                (self.signs.get(name, ("",))[0], e)
+                for name, e in zip(self.names, exponents, strict=True)
+                if e
+            ]
             if coefficient < 0 or any(e % 2 and sign not in (">", ">=") for sign, e in signs):
                 return ""
             strict |= all(sign in (">", "!=") for sign, _ in signs)
@@ -244,6 +266,8 @@ class Algebra:
         """A quotient in lowest terms."""
         top, bottom = self.reduced(top), self.reduced(bottom)
         require(not bottom.is_zero(), "a term divides by zero")
+        if bottom.is_one():
+            return top, bottom
         common = top.gcd(bottom)
         unit = (bottom / common).leading_coefficient()
         return top / common / unit, bottom / common / unit
@@ -285,7 +309,7 @@ class Algebra:
         found: list[tuple[Poly, int]] = []
         positive = True
         for poly, side in ((top, 1), (bottom, -1)):
-            unit, factors = poly.factor()
+            unit, factors = self.factored(poly)
             for factor, times in factors:
                 up = self.sign(factor) in (">", sign)
                 if not up and self.sign(-factor) not in (">", sign):

@@ -163,7 +163,10 @@ def prove(goal: Goal, step: Mapping[str, Any]) -> None:
 def left_by(goal: Goal, step: Mapping[str, Any]) -> tuple[Goal, ...]:
     """The goals that prove a goal, by a step.  `Rejected` where the step does not apply."""
     rest = {name: value for name, value in step.items() if name not in ("step", "then")}
-    return _STEPS[step["step"]](goal, algebra_of(goal), **rest)
+    name = step["step"]
+    if name in _WITHOUT_ALGEBRA:
+        return _WITHOUT_ALGEBRA[name](goal, **rest)
+    return _STEPS[name](goal, algebra_of(goal), **rest)
 
 
 def _let(goal: Goal, algebra: Algebra, x: str, new: str, kind: str, by: Term) -> tuple[Goal, ...]:
@@ -192,7 +195,7 @@ def _cases(goal: Goal, algebra: Algebra, on: Term) -> tuple[Goal, ...]:
     return goal.knowing(">=", on), goal.knowing(">=", ["*", "-1", on])
 
 
-def _cut(goal: Goal, _algebra: Algebra, relation: str, term: Term) -> tuple[Goal, ...]:
+def _cut(goal: Goal, relation: str, term: Term) -> tuple[Goal, ...]:
     require(relation in (">=", ">", "="), "no relation")
     return replace(goal, claim=(relation, term)), goal.knowing(relation, term)
 
@@ -211,7 +214,7 @@ def _sums_in(goal: Goal) -> Sums:
     return goal.sums
 
 
-def _gram(goal: Goal, _algebra: Algebra, of: Sequence[Term]) -> tuple[Goal, ...]:
+def _gram(goal: Goal, of: Sequence[Term]) -> tuple[Goal, ...]:
     """The determinant of the products of one vector or of two."""
     sums = _sums_in(goal)
     require(len(of) in (1, 2), "no vectors, or too many")
@@ -222,9 +225,7 @@ def _gram(goal: Goal, _algebra: Algebra, of: Sequence[Term]) -> tuple[Goal, ...]
     return (goal.learning(">=", crossed),)
 
 
-def _each(
-    goal: Goal, _algebra: Algebra, of: str, term: Term, relation: str = ">="
-) -> tuple[Goal, ...]:
+def _each(goal: Goal, of: str, term: Term, relation: str = ">=") -> tuple[Goal, ...]:
     """A relation at any member, and then the goal with that of the sum over the members."""
     sums = _sums_in(goal)
     require(relation in (">=", "="), "no relation")
@@ -238,9 +239,7 @@ def _each(
     return member, goal.learning(relation, total)
 
 
-def _induct(
-    goal: Goal, _algebra: Algebra, of: str, term: Term, relation: str = ">="
-) -> tuple[Goal, ...]:
+def _induct(goal: Goal, of: str, term: Term, relation: str = ">=") -> tuple[Goal, ...]:
     """A relation at the start of a run, after a step if before it, and then the goal with it."""
     run, known = goal.runs[of], (relation, term)
     require(relation in (">=", ">", "="), "no relation")
@@ -252,7 +251,7 @@ def _induct(
     return start, step, replace(goal.knowing(relation, term), runs=always)
 
 
-def _both(goal: Goal, _algebra: Algebra) -> tuple[Goal, ...]:
+def _both(goal: Goal) -> tuple[Goal, ...]:
     relation, term = goal.claim
     require(relation == "=", "no equation")
     return replace(goal, claim=(">=", term)), replace(goal, claim=(">=", ["*", "-1", term]))
@@ -345,8 +344,10 @@ def _ball(low: Fraction, high: Fraction) -> flint.arb:
     return ends[0].union(ends[1])
 
 
+_WITHOUT_ALGEBRA: dict[str, Callable[..., tuple[Goal, ...]]] = {
+    "cut": _cut, "gram": _gram, "each": _each, "induct": _induct, "both": _both,
+}  # fmt: skip
 _STEPS: dict[str, Callable[..., tuple[Goal, ...]]] = {
-    "let": _let, "name": _name, "cases": _cases, "cut": _cut, "lemma": _lemma,
-    "gram": _gram, "each": _each, "induct": _induct, "both": _both, "monotone": _monotone,
+    "let": _let, "name": _name, "cases": _cases, "lemma": _lemma, "monotone": _monotone,
     "square": _square, "sum": _sum, "boxes": _boxes,
 }  # fmt: skip

@@ -27,12 +27,17 @@ def is_flat(statement: Mapping[str, Any]) -> bool:
 def flattened(
     statement: Mapping[str, Any], certificate: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The statement about numbers with its certificate: the given one without those steps."""
+    """The statement about numbers with its certificate: the given one without those steps.
+
+    Steps that end a branch are not checked again.
+    """
     if is_flat(statement):
         return dict(statement), dict(certificate)
     shown: list[Goal] = []
 
     def without(goal: Goal, step: Mapping[str, Any]) -> dict[str, Any]:
+        if "then" not in step:  # it shows nothing to later steps
+            return dict(step)
         goals, below = left_by(goal, step), step.get("then", ())
         if step["step"] in ("gram", "each", "induct"):
             shown.append(goals[-1])
