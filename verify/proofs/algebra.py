@@ -187,7 +187,8 @@ class Algebra:
         """The factors of a polynomial, which is factored once, as its factors are not at all."""
         name = str(poly)
         if name not in self.factorings:
-            self.factorings[name] = unit, factors = poly.factor()
+            unit, factors = poly.factor()
+            self.factorings[name] = unit, factors
             for factor, _ in factors:
                 for side, turn in ((factor, flint.fmpq(1)), (-factor, flint.fmpq(-1))):
                     self.factorings.setdefault(str(side), (turn, [(factor, 1)]))
