@@ -988,9 +988,9 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "trials/ifca/quadratic_rounds.py",
-        "if counts[j] > 0:\n                for a in range(d):\n                    models[j, a] =",
+        "if counts[j] > 0:\n                for a in range(d):\n                    images[a] =",
         "counts[j] = max(counts[j], 1)\n            if True:\n"
-        "                for a in range(d):\n                    models[j, a] =",
+        "                for a in range(d):\n                    images[a] =",
         "a model that no user chooses becomes zero",
         "trials/ifca/test_quadratic_rounds",
         missed=True,

@@ -133,7 +133,8 @@ def _heaviest(cell: Params) -> float:
 
 
 ALL_WEIGHT = Trivial(name="all weight on one point", columns={"sup": _each(_heaviest)})
-A_SHARE = Trivial(name="a share is at most one", columns={"upper": 1.0, "ball": 1.0})
+A_SHARE = Trivial(name="a share is at most one", columns={"upper": 1.0})
+A_SHARE_IN_THE_BALL = Trivial(name="a share is at most one", columns={"ball": 1.0})
 RANDOM_LABELS = Placebo(name="labels at random", columns={"ball": 0.5})
 ANY_MODELS = Placebo(
     name="models in a direction at random",
@@ -200,7 +201,7 @@ PLACEBOS: dict[str, Entry] = {
     "sxy.uniform-32-searched": LOWER_LIMIT,
     "sxy.uniform-32-rate": (ANY_MODELS,),
     "sxy.uniform-32-in-k": (ALL_WEIGHT,),
-    "sxy.eq36": (A_SHARE, RANDOM_LABELS),
+    "sxy.eq36": (A_SHARE_IN_THE_BALL, RANDOM_LABELS),
     "sxy.lemma11-zeta": (ALL_CLIENTS,),
     "sxy.lemma11-equal-sizes": (ALL_CLIENTS,),
     "sxy.lemma11-phi": (ALL_CLIENTS,),
