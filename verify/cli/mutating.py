@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
@@ -21,7 +22,7 @@ from verify.cli import exits
 from verify.cli.screen import definition, print_json, say, table
 from verify.mutation.examination import Examination, Standing
 from verify.mutation.mutants import CONDITIONS
-from verify.mutation.outcomes import FALSE, Judged
+from verify.mutation.outcomes import FALSE, Judged, Kept
 from verify.mutation.score import (
     Score,
     score_mutants,
@@ -36,6 +37,8 @@ from verify.stored import claim_documents, read_score
 
 #: CPU seconds, as experiments declare them, of the new trials of one change of meaning.
 MEANING_SECONDS = 3.0
+#: CPU seconds between two times at which the outcomes of a claim's changes are stored.
+_BETWEEN = 20.0
 #: Claims whose samples are judged, and stored, with the run opened once.  To open a quick run takes
 #: a tenth of a second, about as long as a sample of a claim's mutants.
 _TOGETHER = 8
@@ -133,8 +136,8 @@ def _tell_apart(
 ) -> int:
     """Decide and store every change of meaning, of formulas and of conditions.
 
-    Each claim is stored at once.  What is stored for a claim as the run decided it is not decided
-    again, so that an interrupted call goes on where it was.
+    Outcomes are stored every few seconds.  What is stored for a claim as the run decided it is not
+    decided again, so that an interrupted call goes on where it was, in the middle of a claim too.
     """
     decided = claim_documents(store)
     scores = []
@@ -147,17 +150,58 @@ def _tell_apart(
             of = _digest(decided[name])
             for kind, decide in _MEANINGS.items():
                 known = read_score(store, kind, name)
+                score = Score(claim=name, procedure="", original=standing.mark)
                 if known is not None and known.get("of") == of:
                     score = _restore(known)
-                else:
-                    score = decide(examination)
-                    _keep_meaning(directory, kind, name, {"profile": profile, "of": of}, score)
+                if known is None or known.get("of") != of or known.get("part"):
+                    head = {"profile": profile, "of": of}
+                    with _Parts(directory, kind, name, {**head, "part": True}, score) as parts:
+                        score = decide(examination, parts.kept)
+                    _keep_meaning(directory, kind, name, head, score)
                 scores.append(score)
                 if not as_json and (score.judged or kind == "meaning"):
                     _print(score)
     if not as_json:
         _print_by_procedure(scores)
     return _close(scores, as_json)
+
+
+class _Parts:
+    """Stores the outcomes of a claim while they are found, and when the scan is interrupted.
+
+    Parameters
+    ----------
+    head : of the documents, which say that they are a part.
+    score : with the outcomes that are known already.
+    """
+
+    def __init__(
+        self, directory: Path, kind: str, name: str, head: Mapping[str, Any], score: Score
+    ) -> None:
+        self._where = directory, kind, name, head
+        self._score = score
+        self._stored = len(score.judged)
+        self._next = time.process_time() + _BETWEEN
+        self.kept = Kept(known={j.mutant: j for j in score.judged}, keep=self._found)
+
+    def __enter__(self) -> _Parts:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self._store()
+
+    def _found(self, judged: Judged) -> None:
+        """Store a new outcome with the others, if it is time."""
+        self._score = replace(self._score, judged=(*self._score.judged, judged))
+        if time.process_time() > self._next:
+            self._store()
+            self._next = time.process_time() + _BETWEEN
+
+    def _store(self) -> None:
+        if len(self._score.judged) > self._stored:
+            _keep_meaning(*self._where, self._score)
+            self._stored = len(self._score.judged)
 
 
 def _digest(document: Mapping[str, Any]) -> str:

@@ -11,8 +11,10 @@ A condition without which the bound holds everywhere is not needed where it was 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import Literal
 
 import numpy as np
@@ -25,7 +27,7 @@ from verify.mutation.examination import MAX_NEW_TRIALS, REFUSALS, Examination, S
 from verify.mutation.meaning import change_conditions
 from verify.mutation.mutants import Mutant, assumption_named
 from verify.mutation.opened import MAX_CELLS, declares_cost, open_condition
-from verify.mutation.outcomes import Judged, describe, in_one_line, name_cell
+from verify.mutation.outcomes import FALSE, Judged, Kept, describe, in_one_line, name_cell
 from verify.mutation.outside import Outside
 from verify.procedures.base import Trials
 from verify.procedures.interface import Procedure
@@ -37,18 +39,32 @@ MAX_NEW_TRIALS_OF_A_CONDITION = 10_000
 N_FAR = 64
 #: CPU seconds, as experiments declare them, of the new trials of one cell: there are dozens.
 SECONDS = 0.5
+#: CPU seconds after which no further cell is tried for one change.  Those that earlier changes of
+#: the same condition have tried cost nothing.
+SECONDS_OF_A_CHANGE = 5.0
 #: How many times the budget of a search is the control of a condition that it finds needless.
 CONTROL_BUDGET = 4
+_LATE = f"{SECONDS_OF_A_CHANGE:.0f} CPU seconds were too few for its cells"
 
 
-def judge_conditions(examination: Examination) -> tuple[Judged, ...]:
-    """The outcome of every change of meaning of the conditions of a supported statement."""
+def judge_conditions(examination: Examination, kept: Kept) -> tuple[Judged, ...]:
+    """The outcome of every change of meaning of the conditions of a supported statement.
+
+    Changes of one condition share their cells.  So a condition that was judged in part begins with
+    its dropped form once more, which makes these cells anew.
+    """
     statement = examination.claim.statement
     procedure = examination.procedure(statement)
     examination = replace(examination, new_seconds=min(SECONDS, examination.new_seconds))
     points = list(procedure.tried_at(examination.store))
     conditions = Conditions(examination, procedure)
-    return tuple(conditions.judge_meaning(m) for m in change_conditions(statement, points))
+    judged: list[Judged] = []
+    for _, group in groupby(change_conditions(statement, points), key=lambda m: m.term):
+        changes = list(group)
+        if not all(m.name in kept.known for m in changes):
+            conditions.go_on(changes[0], [j for m in changes if (j := kept.known.get(m.name))])
+        judged += [kept.of(m, conditions.judge_meaning) for m in changes]
+    return tuple(judged)
 
 
 class Conditions:
@@ -66,6 +82,14 @@ class Conditions:
         self._needless: set[str] = set()  # conditions without which the statement is true here
         self._outside: Outside | Literal["unknown"] | None = "unknown"
         self._free: Procedure = procedure
+        self._end = np.inf  # of CPU time, for the change that is judged
+
+    def go_on(self, dropped: Mutant, judged: Sequence[Judged]) -> None:
+        """Make the cells of a condition some of whose changes an earlier scan has judged."""
+        if judged:
+            self.judge_meaning(dropped)
+        if any(j.outcome in FALSE for j in judged):
+            self._needless.discard(dropped.term)
 
     def judge_size(self, mutant: Mutant) -> Judged:
         """The outcome of a condition that is dropped or a little weaker, from near cells alone."""
@@ -83,6 +107,7 @@ class Conditions:
             for s in (self._examination.claim.statement, mutant.statement)
         )
         outside = self._cells_outside()
+        self._end = time.process_time() + SECONDS_OF_A_CHANGE
         with np.errstate(all="ignore"):
             if outside is None or after.right == -sp.oo:
                 judged = self._try_near(mutant, without, MAX_NEW_TRIALS, controlled=True)
@@ -97,10 +122,12 @@ class Conditions:
         """The outcome of a weaker form of a condition in the near cells of the dropped one."""
         if mutant.term in self._needless:
             return describe(mutant, "true here", why="as it is without the condition")
-        found = outside.try_cells(near, self._near)
+        found = outside.try_cells(near, self._near, self._late)
         if (cell := found.get(Verdict.REFUTED)) is not None:
             refuted = describe(mutant, "refuted", why=f"at {name_cell(cell)}")
             return replace(refuted, verdict=str(Verdict.REFUTED))
+        if near and self._late():
+            return describe(mutant, "open", why=_LATE)
         if set(found) == {Verdict.SUPPORTED}:
             return describe(mutant, "true here", why="limits in every cell near its edge")
         if found:
@@ -116,21 +143,27 @@ class Conditions:
         control: Sequence[Params],
     ) -> Judged:
         """The outcome after the cells far outside, and after the control where they keep it."""
-        found = outside.try_cells(far, self._far)
+        found = outside.try_cells(far, self._far, self._late)
         if (cell := found.get(Verdict.REFUTED)) is not None:
             self._needless.discard(mutant.term)
             why = f"far outside, at {name_cell(cell)}"
             return replace(judged, outcome="refuted", verdict=str(Verdict.REFUTED), why=why)
-        found |= outside.try_cells(control, self._far)
+        found |= outside.try_cells(control, self._far, self._late)
         if (cell := found.get(Verdict.REFUTED)) is not None:
             self._needless.discard(mutant.term)
             return replace(judged, outcome="survived", why=f"false: refuted at {name_cell(cell)}")
+        if (far or control) and self._late():
+            return replace(judged, outcome="open", why=_LATE)
         kept = f"not refuted at {len(far)} far places and {len(control)} others"
         if judged.outcome == "not tried" and set(found) - {None}:
             return replace(judged, outcome="open", why=kept)
         if judged.outcome == "true here" and far:
             return replace(judged, why=f"{judged.why}; {kept}")
         return judged
+
+    def _late(self) -> bool:
+        """Whether the change that is judged has had its CPU time."""
+        return time.process_time() > self._end
 
     def _cells_outside(self) -> Outside | None:
         """The cells outside the conditions, None where the procedure decides no cell alone."""

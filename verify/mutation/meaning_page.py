@@ -68,6 +68,7 @@ _CAUSES = (
         "It holds in the cell in which it asks for most, but for failures that are "
         "rarer than its trials show",
     ),
+    ("CPU seconds were too few", "A scan has too few CPU seconds for its cells"),
     ("INCONCLUSIVE", "The trials of the cell in which it asks for most do not decide"),
     ("VACUOUS", "The changed statement says nothing in the cell in which it asks for most"),
     (
@@ -256,7 +257,8 @@ def main(runs: Sequence[str]) -> None:
             decided = claim_documents(store)
             supported |= dict.fromkeys(name for name, d in decided.items() if _by_trials(d))
             for kind, documents in found.items():
-                documents |= read_scores(store, kind)
+                stored = read_scores(store, kind)
+                documents |= {name: d for name, d in stored.items() if not d.get("part")}
     lacking = {kind: [n for n in supported if n not in docs] for kind, docs in found.items()}
     meaning, conditions = ({n: d for n, d in f.items() if d["judged"]} for f in found.values())
     print(meaning_page(meaning, conditions, catalogue(), lacking), end="")

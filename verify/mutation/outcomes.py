@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from trials.run.cell import Params
@@ -53,6 +54,34 @@ class Judged:
     def caught(self) -> bool:
         """Whether the false theorem lost its support."""
         return self.outcome in CAUGHT
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kept:
+    """The outcomes of a scan, each kept when it is found, so that a scan may go on in a claim.
+
+    Attributes
+    ----------
+    known : the outcomes that an earlier scan has found, by the names of the mutants.
+    keep : is called with each new one.
+
+    Examples
+    --------
+    >>> judged = Judged(mutant="term a: k for d", kind="meaning", words="", outcome="refuted")
+    >>> sorted(Kept(known={judged.mutant: judged}).known)
+    ['term a: k for d']
+    """
+
+    known: Mapping[str, Judged] = field(default_factory=dict)
+    keep: Callable[[Judged], object] = lambda judged: None
+
+    def of(self, mutant: Mutant, judge: Callable[[Mutant], Judged]) -> Judged:
+        """The known outcome of a mutant, or the one that is found now."""
+        if mutant.name not in self.known:
+            judged = judge(mutant)
+            self.keep(judged)
+            return judged
+        return self.known[mutant.name]
 
 
 def describe(

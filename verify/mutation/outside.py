@@ -93,12 +93,19 @@ class Outside:
         odd = [i for i in self._without(before) if i % 2 == 1]
         return [self._cells[i] for i in self._first(odd, after, N_CONTROL)]
 
-    def try_cells(self, cells: Sequence[Params], decide: Decide) -> dict[Verdict | None, Params]:
-        """The verdicts on the bound in some cells, each with the first cell that has it."""
+    def try_cells(
+        self, cells: Sequence[Params], decide: Decide, late: Callable[[], bool] = lambda: False
+    ) -> dict[Verdict | None, Params]:
+        """The verdicts on the bound in some cells, each with the first cell that has it.
+
+        No new cell is decided once ``late`` says that it is late.
+        """
         found: dict[Verdict | None, Params] = {}
         for cell in cells:
             key = decide, repr(sorted(cell.items()))
             if key not in self._found:
+                if late():
+                    continue
                 self._found[key] = decide(cell)
             found.setdefault(self._found[key], cell)
             if self._found[key] is Verdict.REFUTED:

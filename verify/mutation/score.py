@@ -44,6 +44,7 @@ from verify.mutation.opened import declares_cost
 from verify.mutation.outcomes import (
     FALSE,
     Judged,
+    Kept,
     Outcome,
     describe,
     in_one_line,
@@ -68,6 +69,8 @@ N_ALONE = 6
 N_PLACES = 12
 #: A log quotient of two bounds that is worth a cell of its own.
 MUCH = 0.02
+#: A scan from its beginning, of which nothing is kept.
+NOTHING_KEPT = Kept()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,7 +167,7 @@ def score_mutants(examination: Examination, sample: int | None = None, *, steps:
     return replace(score, judged=judged, boundaries=near)
 
 
-def tell_apart(examination: Examination) -> Score:
+def tell_apart(examination: Examination, kept: Kept = NOTHING_KEPT) -> Score:
     """Decide every change of meaning of the formulas of a supported statement.
 
     Whether a change that keeps its support is false is asked in another cell: the one in reach
@@ -178,16 +181,16 @@ def tell_apart(examination: Examination) -> Score:
     points = list(procedure.tried_at(examination.store))
     everything = change_meaning(examination.claim.statement, points)
     judge = _Judge(examination, procedure, {})
-    judged = tuple(judge.judge_meaning(mutant, points) for mutant in everything)
+    judged = tuple(kept.of(m, lambda m: judge.judge_meaning(m, points)) for m in everything)
     return replace(score, judged=judged, n_mutants=len(judged))
 
 
-def tell_conditions_apart(examination: Examination) -> Score:
+def tell_conditions_apart(examination: Examination, kept: Kept = NOTHING_KEPT) -> Score:
     """Decide every change of meaning of the conditions of a supported statement."""
     score = _start(examination, examination.procedure(examination.claim.statement))
     if examination.standing.verdict != Verdict.SUPPORTED:
         return score
-    judged = judge_conditions(examination)
+    judged = judge_conditions(examination, kept)
     return replace(score, judged=judged, n_mutants=len(judged))
 
 

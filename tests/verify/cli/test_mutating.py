@@ -14,7 +14,7 @@ from verify.cli.app import application
 from verify.cli.mutating import SampleRequest, _keep, _print_by_procedure, sample_request
 from verify.mutation.examination import Standing
 from verify.mutation.outcomes import Judged
-from verify.mutation.score import Score
+from verify.mutation.score import Score, _Judge
 from verify.session import RunConfig
 from verify.stored import read_score
 
@@ -157,6 +157,34 @@ def test_changes_of_meaning_are_printed_by_procedure_and_not_stored(finished):
     assert result.exit_code == 0
     assert f"{CLAIM}: PROVED UP TO A LEMMA, but its formula has nothing to change" in result.stdout
     assert power_of(finished) == before
+
+
+def test_an_interrupted_scan_keeps_its_part_and_goes_on(tmp_path, monkeypatch):
+    """The third change is interrupted.  The next call judges it, and not the first two again."""
+    directory = tmp_path / "run"
+    ran = ["run", "ifca.eq4", "--output", str(directory), "--executor", "serial"]
+    assert CliRunner().invoke(application, ran).exit_code == 0
+    judge, asked = _Judge.judge_meaning, []
+
+    def counted(self, mutant, points):
+        asked.append(mutant.name)
+        if len(asked) == 3:
+            raise KeyboardInterrupt
+        return judge(self, mutant, points)
+
+    monkeypatch.setattr(_Judge, "judge_meaning", counted)
+    scan = ["mutate", str(directory), "--meaning"]
+    assert CliRunner().invoke(application, scan).exit_code != 0
+    with RunStore.open(directory / "store.sqlite", readonly=True) as store:
+        part = read_score(store, "meaning", "ifca.eq4")
+    assert part["part"] is True
+    assert [j["mutant"] for j in part["judged"]] == asked[:2]
+    CliRunner().invoke(application, scan)
+    with RunStore.open(directory / "store.sqlite", readonly=True) as store:
+        whole = read_score(store, "meaning", "ifca.eq4")
+    assert "part" not in whole
+    assert asked[3:] == [j["mutant"] for j in whole["judged"]][2:]
+    assert whole["judged"][:2] == part["judged"]
 
 
 def test_the_share_of_each_procedure_is_printed(capsys):

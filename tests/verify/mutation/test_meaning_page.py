@@ -104,6 +104,7 @@ def test_the_page_has_the_claims_of_all_runs(tmp_path, capsys):
         with RunStore.create(path, root_seed=0, config=config) as store:
             store.put_document("meaning", name, found)
             store.put_document("conditions", name, {**found, **WEAKER})
+            store.put_document("meaning", f"{name}-part", {**found, "part": True})
     main([str(tmp_path / name) for name in FOUND])
     assert capsys.readouterr().out == meaning_page(
         FOUND, {name: {**found, **WEAKER} for name, found in FOUND.items()}, CATALOGUE

@@ -15,9 +15,11 @@ from trials.run.store import RunStore
 from verify.claim import Claim
 from verify.decisions.means import Knowledge
 from verify.evidence import Verdict
+from verify.mutation import conditions
 from verify.mutation.examination import Examination, Standing
+from verify.mutation.outcomes import Kept
 from verify.mutation.outside import Outside
-from verify.mutation.score import tell_conditions_apart
+from verify.mutation.score import NOTHING_KEPT, tell_conditions_apart
 
 d, k = sp.symbols("d k")
 WIDE = Assumption(name="wide", left=k, right=d)
@@ -66,7 +68,42 @@ def test_every_cell_is_decided_once_and_none_after_a_refutation(store):
     assert asked == {1: 1, 2: 1}
 
 
-def judged(claim, store):
+def test_no_new_cell_is_decided_when_it_is_late(store):
+    outside = Outside(bound(k, assumptions=(WIDE,)), inside(bound(k)), store)
+    asked = []
+
+    def decide(cell):
+        asked.append(cell["d"])
+        return Verdict.SUPPORTED
+
+    outside.try_cells([{"d": 1}], decide)
+    found = outside.try_cells([{"d": 1}, {"d": 2}], decide, lambda: True)
+    assert (asked, found) == ([1], {Verdict.SUPPORTED: {"d": 1}})
+
+
+def test_a_change_without_cpu_time_is_open(store, monkeypatch):
+    """The dropped condition has its near cells from one call, before any cell alone is asked."""
+    monkeypatch.setattr(conditions, "SECONDS_OF_A_CHANGE", -1.0)
+    claim = Claim(statement=bound(40 * k, assumptions=(WIDE,)), builder=inside)
+    found = judged(claim, store)
+    late = [j for j in found.values() if "CPU seconds were too few" in j.why]
+    assert late
+    assert {j.outcome for j in late} == {"open"}
+
+
+def test_a_scan_goes_on_in_the_middle_of_a_condition(store):
+    """What an earlier scan has found is not asked again, and the rest is what it would be."""
+    claim = Claim(statement=bound(k, assumptions=(WIDE, STRONG)), builder=inside)
+    whole = judged(claim, store)
+    names = list(whole)
+    for n in (1, 2, len(names) - 1, len(names)):
+        new = []
+        kept = Kept(known={name: whole[name] for name in names[:n]}, keep=new.append)
+        assert judged(claim, store, kept) == whole
+        assert [j.mutant for j in new] == names[n:]
+
+
+def judged(claim, store, kept=NOTHING_KEPT):
     with make_executor("serial") as executor:
         examination = Examination(
             claim=claim,
@@ -76,7 +113,7 @@ def judged(claim, store):
             executor=executor,
         )
         examination.decide(claim.statement)
-        return {j.mutant: j for j in tell_conditions_apart(examination).judged}
+        return {j.mutant: j for j in tell_conditions_apart(examination, kept).judged}
 
 
 def test_a_form_that_no_near_cell_refutes_may_be_refuted_far_outside(store, monkeypatch):
