@@ -168,6 +168,11 @@ CLIENT_CELLS: tuple[Params, ...] = (
     {"M": 100, "n": 128, "d": 2, "k": 4, "s": 1, "gamma": 0.9, "sigma": 1.25e-4, "Delta": 64.0},
     {"M": 100, "n": 128, "d": 2, "s": 8, "gamma": 0.9, "sigma": 8e-9, "Delta": 1.5625e-8},
     *({**cell, "M": 100, "n": 128} for cell in FAR_UNITS[:2]),
+    # the floor rules after forty rounds, for eight clusters
+    {"M": 150, "n": 120, "d": 3, "k": 8, "rule": "fedprox", "gamma": 0.9, "sigma": 2e-3},
+    # so few clients that their own rows are the error, and so few wrong labels that a floor which
+    # has lost its k is below it
+    {"M": 4, "n": 157, "d": 2, "s": 1, "gamma": 0.9, "sigma": 1e-2},
 )
 
 #: Forty rounds reach the floor in these cells, which differ in the sizes alone.
@@ -176,10 +181,12 @@ FLOOR_CELLS: tuple[Params, ...] = tuple(
     for m in (60, 180)
     for n in (160, 320, 640)
 )
+#: Next to no wrong label, and the error of known labels above what is left of the start.
+NO_WRONG_LABEL: Params = {"M": 60, "n": 640, "d": 2, "s": 1, "gamma": 0.9, "sigma": 1e-2}
 
 
-def _sampling(profile: Profile) -> Sampling:
-    return Sampling(experiment=REFINEMENT, max_trials=min(profile.max_trials, 256), first=64)
+def _sampling(profile: Profile, most: int = 256) -> Sampling:
+    return Sampling(experiment=REFINEMENT, max_trials=min(profile.max_trials, most), first=64)
 
 
 def _step(table: Table, _params: Params) -> dict[str, FloatArray]:
@@ -321,6 +328,7 @@ def floor(statement: Statement, profile: Profile) -> Probability:
             *SLOW_CELLS,
             *FAR_UNITS,
             *(cell for cell in FLOOR_CELLS if cell not in RUN_CELLS),
+            NO_WRONG_LABEL,
         ),
         CONSTANTS,
     )
@@ -500,7 +508,7 @@ def per_client(statement: Statement, profile: Profile) -> Probability:
     return explicit(
         statement,
         CONSTANTS,
-        _sampling(profile),
+        _sampling(profile, 2048),  # four clients alone need more than 256
         CLIENT_CELLS,
         _values,
         lambda table: table["client"],
