@@ -67,6 +67,10 @@ def stated_quantile(values: FloatArray, failure: float) -> float:
     return float(ordered[-1 - allowed])
 
 
+#: ``(cell, b) -> `` log of a limit on P(observed > b) from an exact law, None where there is none.
+ExactLog = Callable[[Params, float], float | None]
+
+
 def explicit(
     statement: Statement,
     constants: Mapping[str, float],
@@ -76,10 +80,11 @@ def explicit(
     observed: Callable[[Table], FloatArray],
     event: str,
     covariates: Callable[[Table, Params], dict[str, FloatArray]] = lambda _t, _p: {},
-    log_tail: Callable[[Params, float], float] | None = None,
+    log_tail: ExactLog | None = None,
     known: Callable[[Params], dict[str, float]] = lambda _p: {},
     tail: ExactTail | None = None,
     unit: Callable[[Params], float] = lambda _p: 1.0,
+    log_least: ExactLog | None = None,
 ) -> Probability:
     """A statement with all constants exhibited: P(observed > bound) <= failure probability.
 
@@ -95,6 +100,7 @@ def explicit(
         computed.
     tail : the exact law's limit as an expression, which a proof in each cell compares.
     unit : ``cell -> `` the unit of ``observed``.  ``log_tail`` gets b in the statement's own.
+    log_least : as ``log_tail``, for a limit from below: the same where the law is exact.
     """
 
     def prove(cells: Sequence[Params]) -> Mapping[str, Any] | None:
@@ -104,11 +110,11 @@ def explicit(
             statement, [{**p, **symbols(p), **constants, **known(p)} for p in cells]
         )
 
-    def log_limit(params: Params) -> float | None:
-        if log_tail is None:
+    def at_bound(law: ExactLog | None, params: Params) -> float | None:
+        if law is None:
             return None
         full = {**params, **symbols(params), **constants, **known(params)}
-        return log_tail(params, float(statement.bound(full, unchecked=True)))
+        return law(params, float(statement.bound(full, unchecked=True)))
 
     def log_delta(params: Params) -> float:
         return log_failure(statement, {**params, **symbols(params), **constants})
@@ -153,7 +159,8 @@ def explicit(
         event=f"{event}, with {spell(constants)}" if constants else event,
         validate=lambda params: statement.require(symbols(params)),
         log_delta=log_delta,
-        log_limit=log_limit,
+        log_limit=lambda params: at_bound(log_tail, params),
+        log_least=lambda params: at_bound(log_least, params),
         prove=prove,
         symbols=lambda table, params: {
             **constants,

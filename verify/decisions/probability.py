@@ -9,7 +9,8 @@ stopping time, and each kind of wrong verdict has probability at most :math:`\al
 A failed trial is a bad trial.
 
 Where an exact law gives an upper limit on P(bad), that limit supports a cell without regard to the
-number of trials.  It never refutes, and it does not overrule trials that do.
+number of trials.  It does not overrule trials that refute.  Where a law gives a lower limit that
+lies above delta, the cell refutes, however few trials there are.
 """
 
 from __future__ import annotations
@@ -36,6 +37,9 @@ from verify.decisions.sequences import (
 )
 from verify.evidence import CellResult, Verdict
 
+#: A lower limit of an exact law refutes where its log exceeds that of delta by more than this.
+ROUNDING = 1e-9
+
 
 @dataclass(frozen=True, kw_only=True)
 class ProbabilityCell(CellDecision):
@@ -43,7 +47,7 @@ class ProbabilityCell(CellDecision):
 
     ``lower`` is valid at the refuting level (already split over cells), ``upper`` at the supporting
     level.  ``upper`` is compared with ``target``: delta, or the stated resolution where delta is
-    below it.  ``by_law`` marks a cell that an exact law supports.
+    below it.  ``by_law`` marks a cell that an exact law decides.
     """
 
     n_bad: int
@@ -149,6 +153,7 @@ def decide_probability(
     support_level: float | None = None,
     log_limits: ArrayLike | None = None,
     log_deltas: ArrayLike | None = None,
+    log_least: ArrayLike | None = None,
 ) -> ProbabilityDecision:
     r"""Decide :math:`P(\mathrm{bad}) \le \delta_c` for all cells, at any stopping time.
 
@@ -165,6 +170,8 @@ def decide_probability(
     log_limits : logs of upper limits on P(bad) from an exact law, NaN where there is none.  A cell
         whose limit is at most delta supports the claim, unless its trials refute it.
     log_deltas : logarithms of the deltas, for deltas that underflow.  By default they are computed.
+    log_least : logs of lower limits on P(bad) from an exact law, NaN where there is none.  A cell
+        whose limit is above delta by more than rounding refutes the claim.
 
     Returns
     -------
@@ -180,12 +187,14 @@ def decide_probability(
     target = np.maximum(delta, resolution)
     # Two tests, two priors, each centred at the probability that its test is about.
     prior, prior_target = _priors(delta), _priors(target)
-    above = exceeds(bad, n, delta, split, prior) & ~trivial
+    log_known, log_floor, log_delta = _laws(delta, log_limits, log_least, log_deltas)
+    by_law = (log_floor > log_delta + ROUNDING) & ~trivial
+    above = (exceeds(bad, n, delta, split, prior) & ~trivial) | by_law
     below = falls_below(bad, n, target, confirm, prior_target) & ~above & ~trivial
-    log_known, by_law = _by_law(delta, log_limits, log_deltas)
-    by_law &= ~above & ~trivial
-    below |= by_law
-    lower = confidence_sequence(bad, n, split, prior)[0]
+    held = (log_known <= log_delta) & np.isfinite(log_delta) & ~above & ~trivial
+    below |= held
+    by_law |= held
+    lower = np.fmax(confidence_sequence(bad, n, split, prior)[0], np.exp(log_floor))
     upper = np.fmin(confidence_sequence(bad, n, confirm, prior_target)[1], np.exp(log_known))
 
     cells = []
@@ -196,6 +205,8 @@ def decide_probability(
             status, reason = "trivial", "delta >= 1: the statement allows everything"
         elif above[c]:
             status = "fails"
+            if by_law[c]:
+                reason = f"computed from the exact law: at least {_power(log_floor[c])}"
         elif below[c]:
             status = "holds"
             if by_law[c]:
@@ -221,16 +232,20 @@ def decide_probability(
     )
 
 
-def _by_law(
-    delta: FloatArray, log_limits: ArrayLike | None, log_deltas: ArrayLike | None
-) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Logs of the exact laws' limits, NaN without one, and whether each is at most delta."""
-    log_known = np.full(delta.shape, np.nan)
-    if log_limits is not None:
-        log_known = np.broadcast_to(np.asarray(log_limits, dtype=np.float64), delta.shape)
+def _laws(
+    delta: FloatArray,
+    log_limits: ArrayLike | None,
+    log_least: ArrayLike | None,
+    log_deltas: ArrayLike | None,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Logs of the exact laws' upper and lower limits, NaN without one, and of the deltas."""
     with np.errstate(divide="ignore"):
         log_delta = np.log(delta) if log_deltas is None else np.asarray(log_deltas, np.float64)
-    return log_known, (log_known <= log_delta) & np.isfinite(log_delta)
+    known, least = (
+        np.broadcast_to(np.asarray(np.nan if log is None else log, np.float64), delta.shape)
+        for log in (log_limits, log_least)
+    )
+    return known, least, log_delta
 
 
 def _worst(badness: FloatArray, limit: FloatArray, trivial: NDArray[np.bool_]) -> int | None:
@@ -258,8 +273,9 @@ def _verdict(
         return Verdict.VACUOUS, "delta >= 1 in every cell"
     if n_above := sum(cell.status == "fails" for cell in cells):
         w = cells[worst or 0]
+        seen = "by the exact law" if w.by_law else f"{w.n_bad}/{w.n_trials}"
         return Verdict.REFUTED, (
-            f"{n_above} of {n_live} cells exceed delta; worst: {w.n_bad}/{w.n_trials}, "
+            f"{n_above} of {n_live} cells exceed delta; worst: {seen}, "
             f"lower limit {w.lower:.3g} against delta={w.bound:.3g}"
         )
     if unresolved:

@@ -50,6 +50,8 @@ class Probability(InRounds):
     log_delta : the logarithm of ``delta``, where delta underflows.
     log_limit : ``cell -> `` log of an upper limit on P(bad) from an exact law, None where a cell
         has none.
+    log_least : ``cell -> `` log of a lower limit on P(bad) from an exact law, or None.  It refutes
+        where it is above the stated probability, however rare the event is among the trials.
     certify : makes a certificate that the statement fails, or raises `NotProved`.
     symbols : ``(trials, cell) -> `` the statement's symbols in the cell, those that differ between
         trials as arrays.  With them a mutant that states less is recognised without a test.
@@ -68,6 +70,7 @@ class Probability(InRounds):
     exact: float | None = None
     log_delta: Callable[[Params], float] | None = None
     log_limit: Callable[[Params], float | None] = lambda _cell: None
+    log_least: Callable[[Params], float | None] = lambda _cell: None
     certify: Callable[[], Certificate] | None = None
     symbols: Callable[[Table, Params], Mapping[str, Any]] = lambda _table, _cell: {}
     complete: Callable[[Params], Params] = lambda cell: cell
@@ -97,7 +100,7 @@ class Probability(InRounds):
 
     def without_laws(self) -> Self:
         """The same test without the exact law of the event."""
-        return replace(self, log_limit=lambda _cell: None)
+        return replace(self, log_limit=lambda _cell: None, log_least=lambda _cell: None)
 
     def fingerprint(self) -> Any:
         """The violations among invented trials, the stated probabilities, and the cells."""
@@ -136,12 +139,20 @@ class Probability(InRounds):
             failed_counts=failed,
             resolution=resolvable(self.sampling.max_trials, level) * (1 + 1e-6),
             log_limits=[self._log_limit(o.params) for o in observed],
+            log_least=[self._log_least(o.params) for o in observed],
             log_deltas=[self._log_delta(o.params) for o in observed],
         )
 
     def _log_limit(self, cell: Params) -> float:
-        log = self.log_limit(self.sampling.experiment.check(cell))
-        return math.nan if log is None else min(0.0, log)
+        return self._log_of(self.log_limit, cell)
+
+    def _log_least(self, cell: Params) -> float:
+        return self._log_of(self.log_least, cell)
+
+    def _log_of(self, law: Callable[[Params], float | None], cell: Params) -> float:
+        """The log of a law's probability in a cell, NaN where the cell has no law."""
+        log = law(self.sampling.experiment.check(cell))
+        return math.nan if log is None or math.isnan(log) else min(0.0, log)
 
     def _log_delta(self, cell: Params) -> float:
         if self.log_delta is not None:

@@ -135,3 +135,37 @@ def test_a_jump_lengthens_the_error_and_the_pull():
 def test_one_cluster_may_be_larger_than_all_others():
     counts = sc.sizes({"m": 120, "k": 3, "ratio": 4.0, "shape": "one-large"})
     assert counts.tolist() == [20, 20, 80]
+
+
+@pytest.mark.parametrize("change", [{}, {"start": "optimum"}, {"k": 3, "d": 4, "v": 3.0}])
+def test_the_law_of_a_step_with_rare_jumps_encloses_the_share_of_trials(change):
+    """Limits from both sides of the share of 20,000 steps, within five standard errors."""
+    cell = sc.SC_STEP.check({**CELL, "k": 2, "d": 1, "eta": 1e-3, "rare": 0.7, **change})
+    rows = sc.SC_STEP.simulate(cell, np.random.default_rng(5), 20_000)
+    after = rows[:, sc.SC_STEP.columns.index("after")]
+    seen = []
+    for bound in np.quantile(after, [0.1, 0.5, 0.8, 0.95]) * 1.01:
+        least, most = map(math.exp, sc.log_tail_of_a_step(cell, float(bound)))
+        share = np.mean(after > bound)
+        error = 5 * math.sqrt(share * (1 - share) / after.size) + 1e-3
+        assert least - error <= share <= most + error
+        assert most - least < 1e-3  # next to no wrong label
+        seen.append(share)
+    assert max(seen) > 0.1
+
+
+def test_the_law_of_a_step_counts_wrong_labels_from_above_only():
+    cell = sc.SC_STEP.check({**CELL, "eta": 1.0, "rare": 0.7})
+    wrong = wrong_label(sc.gap(cell), 1.0, cell["n"], 3)
+    least, most = map(math.exp, sc.log_tail_of_a_step(cell, 1e9))
+    assert least == 0.0
+    clients = sc.sizes(cell)
+    right = (1 - wrong) ** clients[0] * (1 - wrong / 2) ** clients[1:].sum()
+    assert most == pytest.approx(1 - right, rel=1e-9)
+
+
+def test_the_law_of_a_step_says_nothing_where_every_label_is_wrong():
+    cell = sc.SC_STEP.check({**CELL, "n": 1, "eta": 1e9, "rare": 0.7})
+    least, most = sc.log_tail_of_a_step(cell, 0.1)
+    assert math.exp(least) <= math.exp(most) <= 1.0
+    assert most > -0.7

@@ -150,6 +150,18 @@ def test_the_supremum_over_all_subsets_and_its_mean_are_exact():
     assert abs(table[:, 1].mean()) < 5 * np.std(sups) / math.sqrt(4000)
 
 
+def test_the_law_of_the_supremum_on_two_points_is_that_of_all_ways_to_place_the_clients():
+    params = deviation.WEIGHTED_SUP.check({"M": 9, "V": 2, "n": 2, "n_many": 2, "n_large": 5})
+    sizes = deviation.sizes_of(params)
+    places = np.array(list(itertools.product((0, 1), repeat=9)))
+    sups = np.abs(places @ sizes - sizes.sum() / 2)
+    beyond = [-1.0, 0.3, 2.0, float(sups.max() - sups.mean()) - 0.1]
+    for limit in beyond:
+        found = deviation.log_tail_on_two_points(params, limit)
+        assert math.exp(found) == pytest.approx(np.mean(sups - sups.mean() > limit), rel=1e-12)
+    assert deviation.log_tail_on_two_points(params, 100.0) == -80.0
+
+
 # -- one feature, two clusters ---------------------------------------------------------------------
 
 

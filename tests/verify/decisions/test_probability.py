@@ -181,3 +181,26 @@ def test_a_law_supports_no_probability_that_is_zero_or_underflows_unless_its_log
     assert (found.cells[0].status == "holds") is held
     assert found.cells[0].by_law is held
     assert found.cells[0].reason.endswith("exact law: at most 0") is held
+
+
+def test_a_lower_limit_of_a_law_refutes_what_no_trials_see() -> None:
+    """Ten trials without a failure: the law says that 1e-6 is exceeded."""
+    found = decide_probability(0, [10, 10], 1e-6, 0.05, log_least=[np.log(2e-6), np.nan])
+    assert found.verdict is Verdict.REFUTED
+    assert [cell.status for cell in found.cells] == ["fails", "open"]
+    assert found.worst == 0
+    assert found.cells[0].lower == pytest.approx(2e-6)
+    assert "worst: by the exact law, lower limit 2e-06" in found.summary
+
+
+def test_a_lower_limit_that_is_not_above_the_stated_probability_says_nothing() -> None:
+    for least in (np.log(1e-6), np.log(1e-9), -np.inf, np.nan):
+        found = decide_probability(0, 10, 1e-6, 0.05, log_least=least)
+        assert found.verdict is Verdict.INCONCLUSIVE
+    trivial = decide_probability(0, 10, 1.0, 0.05, log_least=0.0)
+    assert trivial.verdict is Verdict.VACUOUS
+
+
+def test_probabilities_that_underflow_are_refuted_by_their_logarithms() -> None:
+    found = decide_probability(0, 10, 0.0, 0.05, log_least=-800.0, log_deltas=[-5000.0])
+    assert found.verdict is Verdict.REFUTED

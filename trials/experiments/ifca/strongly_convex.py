@@ -39,6 +39,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy import special
 
 from trials.checks import FloatArray, IntArray, InvalidParameter
 from trials.laws.spike import wrong_label
@@ -163,6 +164,46 @@ def _simulate_step(params: Params, rng: np.random.Generator, n_trials: int) -> F
             (cross**2).sum(axis=1),
         ]
     )
+
+
+def log_tail_of_a_step(cell: Params, bound: float) -> tuple[float, float]:
+    """Logs of a lower and an upper limit on P(``after`` > bound), for noise with rare jumps.
+
+    Without a stranger and without a lost client the number of jumps alone is random: Poisson of
+    mean ``rare``.  Labels come from other samples, so that the two are independent, and any wrong
+    label counts as a failure from above.
+    """
+    optima, start, curvature = models(cell)
+    counts = sizes(cell)
+    wrong = wrong_label(gap(cell), cell["eta"], cell["n"], cell["k"])
+    if wrong >= 1.0:
+        return -math.inf, 0.0
+    own = 0 if cell["cluster"] == "smallest" else cell["k"] - 1
+    clients, others = float(counts[own]), float(cell["m"] - counts[own])
+    log_right = clients * math.log1p(-wrong) + others * math.log1p(-wrong / (cell["k"] - 1))
+    unit = 1.0 / (cell["m"] * cell["L"])
+    error = start[own] - optima[own]
+    kept = error - unit * clients * curvature * error
+    inward = -optima[own] / np.linalg.norm(optima[own])
+    mean = clients * (1.0 - wrong)
+    expected = cell["rare"] * clients / mean
+    jump = unit * cell["v"] * math.sqrt(mean / (cell["rare"] * cell["n"]))
+    # (along + jump (N - expected))^2 + across^2 > bound^2, for the number N of jumps
+    along = float(kept @ inward)
+    across = float(np.linalg.norm(kept - along * inward))
+    if bound < across:
+        return log_right, 0.0
+    reach = math.sqrt(bound * bound - across * across)
+    first = math.floor((reach - along) / jump + expected) + 1  # jumps from which it is too far
+    last = math.ceil((-reach - along) / jump + expected) - 1  # jumps up to which it is behind
+    tail = float(special.pdtrc(first - 1, expected)) if first > 0 else 1.0
+    tail = min(1.0, tail + (float(special.pdtr(last, expected)) if last >= 0 else 0.0))
+    most = min(1.0, tail - math.expm1(log_right))
+    return log_right + _log(tail), _log(most)
+
+
+def _log(chance: float) -> float:
+    return math.log(chance) if chance > 0.0 else -math.inf
 
 
 SC_STEP = add_experiment(

@@ -29,6 +29,7 @@ So a label depends on the sign of the product of v with such a vector.
 
 from __future__ import annotations
 
+import math
 from functools import cache
 
 import numpy as np
@@ -80,6 +81,21 @@ def expected_supremum(params: Params) -> float:
     weight = params["n_large"] * large[:, None] + params["n"] * small
     deviation = np.abs(weight - sizes_of(params).sum() * chance)
     return float(0.5 * params["V"] * np.sum(np.outer(p, q) * deviation))
+
+
+def log_tail_on_two_points(params: Params, deviation: float) -> float:
+    """Log of the probability that ``centred`` exceeds a deviation, for V = 2.
+
+    The supremum is then the distance of one point's weight from its mean.  The weight is a sum of
+    two binomial counts, and the law is exact to rounding down to probabilities of 1e-35.
+    """
+    many = params["n_many"]
+    (large, p), (small, q) = _likely(many, 0.5), _likely(params["M"] - many, 0.5)
+    weight = params["n_large"] * large[:, None] + params["n"] * small
+    distance = np.abs(weight - 0.5 * sizes_of(params).sum())
+    beyond = distance - expected_supremum(params) > deviation
+    chance = float(np.outer(p, q)[beyond].sum())
+    return math.log(chance) if chance > 0.0 else -80.0  # what was left out is below e^-80
 
 
 def _likely(n: int, chance: float) -> tuple[IntArray, FloatArray]:

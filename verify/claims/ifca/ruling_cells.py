@@ -325,6 +325,18 @@ def far_cells() -> list[Params]:
     return [*noise, *jumps, _noisy(still, 1e-9), *far_crowds(), *rare_strangers()]
 
 
+def small_failure_cells() -> list[Params]:
+    """A jump a hundred, or eight, times as often as a failure probability that no trial sees.
+
+    The exact law of the number of jumps decides there.
+    """
+    rows = ((1e-8, 1e-6), (1e-6, 8e-6))
+    return [
+        {**_noisy(with_strangers({**_PLAIN, "delta": delta}, 1e-9 * delta), _RULES), "rare": rare}
+        for delta, rare in rows
+    ]
+
+
 def far_part_cells() -> list[Params]:
     """The same for the part of the strangers alone: their number, or their noise, rules."""
     noise = []

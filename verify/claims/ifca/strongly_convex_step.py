@@ -42,7 +42,7 @@ from trials.experiments.ifca.strongly_convex import SC_STEP
 from trials.run.cell import Params
 from trials.run.experiment import Experiment
 from verify.claim import Finding, claim, row, table
-from verify.claims.common import Point, explicit
+from verify.claims.common import ExactLog, Point, explicit
 from verify.claims.ifca.lemma_3 import CONDITION, LAM
 from verify.claims.ifca.ruling_cells import (
     crowd_cells,
@@ -52,6 +52,7 @@ from verify.claims.ifca.ruling_cells import (
     noise_cells,
     part_cells,
     quiet_cells,
+    small_failure_cells,
     stranger_cells,
 )
 from verify.claims.searching import search
@@ -256,11 +257,22 @@ def one_step(
     constants: Mapping[str, float] | None = None,
     more: Sequence[Params] = (),
     most: int = 16_384,
+    by_law: bool = False,
 ) -> Probability:
     """One step in every cell, given the start's error and the number of strangers.
 
     ``most`` trials resolve the smallest delta of the cells.  A trial takes a microsecond.
+    ``by_law`` decides cells with rare jumps by the law of the error after the step.
     """
+
+    def law(side: int) -> ExactLog | None:
+        def log_of(params: Params, bound: float) -> float | None:
+            full = SC_STEP.check(params)
+            jumps = full["rare"] > 0.0
+            return experiments.log_tail_of_a_step(full, bound)[side] if jumps else None
+
+        return log_of if by_law else None
+
     return explicit(
         statement,
         constants or {},
@@ -270,7 +282,16 @@ def one_step(
         lambda table: table[column],
         event,
         lambda table, _cell: {"err": table["before"], "strangers": table["strangers"]},
+        log_tail=law(1),
+        log_least=law(0),
+        known=lambda params: {"err": _start_error(params)},
     )
+
+
+def _start_error(params: Params) -> float:
+    """The error of every model before the step."""
+    full = SC_STEP.check(params)
+    return experiments.radius(full) if full["start"] == "edge" else 0.0
 
 
 def _parts(failure: float, seed: int) -> list[Params]:
@@ -328,8 +349,10 @@ STEP = table(
             *stranger_cells(18, 12),
             *quiet_cells(12, 13),
             *far_cells(),
+            *small_failure_cells(),
         ),
-        most=131_072,  # delta goes down to 1.5e-4
+        most=131_072,  # delta goes down to 1.5e-4, and by the law to 1e-8
+        by_law=True,
         sharper=ss.THEOREM_2_SHARP,
         hidden=HIDDEN,
         **_AFTER,

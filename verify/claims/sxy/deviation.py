@@ -58,6 +58,7 @@ from trials.experiments.sxy.deviation import (
     UNIFORM,
     WEIGHTED_SUP,
     expected_supremum,
+    log_tail_on_two_points,
     sizes_of,
     skewness,
 )
@@ -229,12 +230,14 @@ def lemma_9(statement: Statement, profile: Profile) -> Search:
 # --- The supremum of a weighted process ---------------------------------------------------------
 
 
+def _norm(params: Params) -> float:
+    """The length of the vector of the clients' rows."""
+    return float(np.linalg.norm(sizes_of(WEIGHTED_SUP.check(params))))
+
+
 @claim("sxy.lemma12", LEMMA_12)
 def lemma_12(statement: Statement, profile: Profile) -> MeanBound:
     """The class of all subsets of V points, C = 1/2, equal and unequal weights."""
-
-    def norm(params: Params) -> float:
-        return float(np.linalg.norm(sizes_of(WEIGHTED_SUP.check(params))))
 
     return MeanBound(
         statement=statement,
@@ -249,14 +252,22 @@ def lemma_12(statement: Statement, profile: Profile) -> MeanBound:
         ),
         statistic=lambda table, _params: table["sup"],
         # a client changes the supremum by its rows at most (Efron and Stein)
-        knowledge=lambda params: Knowledge(variance=norm(params) ** 2 / 4),
+        knowledge=lambda params: Knowledge(variance=_norm(params) ** 2 / 4),
         observable="the supremum",
-        values=lambda params: {"C": 0.5, "V": params["V"], "weights": norm(params)},
+        values=lambda params: {"C": 0.5, "V": params["V"], "weights": _norm(params)},
     )
 
 
-#: The deviation u of (31) that a cell tries, by its number of points.
+#: The deviation x of (31) that a cell tries, by its number of points, and on two points by its
+#: number of clients.  There the law is exact, so that deviations far out can be tried.
 TRIED = {2: 0.25, 3: 0.5, 5: 0.75, 20: 1.0}
+FAR_OUT = {200: 2.0, 300: 2.5, 400: 3.0, 1000: 5.0}
+
+
+def _deviation(params: Params) -> float:
+    """The deviation x that a cell tries."""
+    on_two = params["V"] == 2
+    return FAR_OUT.get(params["M"], TRIED[2]) if on_two else TRIED[params["V"]]
 
 
 @claim("sxy.mcdiarmid-31", EQ_31)
@@ -264,15 +275,25 @@ def eq_31(statement: Statement, profile: Profile) -> Probability:
     """The exact supremum less its exact expectation, equal and unequal weights."""
     cells: list[Params] = [{"M": m, "V": points} for m in (10, 100) for points in TRIED]
     cells += [{"M": 40, "V": points, "n_many": 4, "n_large": 20} for points in TRIED]
+    cells += [{"M": m, "V": 2} for m in FAR_OUT]
+    cells += [{"M": 300, "V": 2, "n_many": 60, "n_large": 3}]
+
+    def law(params: Params, bound: float) -> float | None:
+        on_two = params["V"] == 2
+        return log_tail_on_two_points(WEIGHTED_SUP.check(params), bound) if on_two else None
+
     return explicit(
         statement,
         {},
         Sampling(experiment=WEIGHTED_SUP, max_trials=profile.max_trials),
         cells,
-        lambda params: {"x": TRIED[params["V"]]},
+        lambda params: {"x": _deviation(params)},
         lambda table: table["centred"],
         "the supremum exceeding its mean by the stated deviation",
         lambda table, _params: {"weights": table["norm"]},
+        log_tail=law,
+        log_least=law,
+        known=lambda params: {"weights": _norm(params)},
     )
 
 
