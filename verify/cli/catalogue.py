@@ -53,7 +53,7 @@ def list_claims(
         for line in table(("claim", "unproved"), [[e["id"], e["unproved"]] for e in chosen]):
             say(line)
         return
-    rows = [[entry[field] for field in ("id", "kind", "expected", "source")] for entry in chosen]
+    rows = [[entry[field] for field in ("id", "kind", "mark", "source")] for entry in chosen]
     for line in table(("claim", "kind", "expected", "source"), rows):
         say(line)
     if len(chosen) < len(index):
@@ -131,7 +131,7 @@ def _show(view: dict[str, Any], *, all_cells: bool) -> None:
 def _lines(view: dict[str, Any], *, all_cells: bool) -> Iterable[tuple[str, str]]:
     """The lines that ``info`` prints, as (label, text)."""
     yield "kind", view["kind"]
-    yield "expected", view["expected"]
+    yield "expected", view["mark"]
     yield "quantifiers", view["quantifiers"]
     yield "statement", view["statement"]
     yield "fails with", f"probability {view['fails_with']}" if view["fails_with"] else "never"

@@ -9,11 +9,13 @@ from bounds.readable import readable, readable_text
 from verify.claim import Claim
 from verify.claims.best_constants import BEST
 from verify.decisions.domain import Box, spell_range
+from verify.evidence import Verdict
 from verify.papers import catalogue
 from verify.plan import OwnValues, Planned
 from verify.procedures.base import PROFILES
 from verify.procedures.interface import Procedure
 from verify.proofs.best import sentence
+from verify.session import FAMILYWISE_LEVEL
 
 #: Fields of procedures that hold cells, with the words for them.
 _ROLES = {
@@ -39,6 +41,7 @@ def build_index(
             "title": readable_text(statement.title),
             "kind": str(statement.kind),
             "expected": str(claim.expected),
+            "mark": expected_mark(claim),
             "source": readable_text(statement.source),
             "citation": statement.publication.label,
             "profiles": {
@@ -46,6 +49,17 @@ def build_index(
             },
         }
     return index
+
+
+def expected_mark(claim: Claim) -> str:
+    """The expected verdict as a run prints it, ``SUPPORTED TO r`` where trials see no rarer event.
+
+    r depends on a run's error level.
+    """
+    coarse = claim.expected is Verdict.SUPPORTED and claim.build(
+        PROFILES[claim.smallest_profile]
+    ).is_coarse(FAMILYWISE_LEVEL)
+    return f"{claim.expected} TO r" if coarse else str(claim.expected)
 
 
 def describe_planned(planned: Planned) -> dict[str, Any]:

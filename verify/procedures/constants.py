@@ -187,6 +187,14 @@ class Constants(Procedure):
         """The statement's symbols in a cell."""
         return self.values(cell)
 
+    def is_coarse(self, level: float) -> bool:
+        """Whether a held-out cell may fail more seldom than its trials resolve."""
+        least = resolvable(self.sampling.max_trials, level)
+        held = [cell for role, _, cell in self._cells if role != "calibration"]
+        return self.log_tail is None and any(
+            self.statement.failure_probability(self.values(cell)) < least for cell in held
+        )
+
     def without_laws(self) -> Self:
         """The same constants without the exact law of the statistic's tail."""
         return replace(self, log_tail=None)

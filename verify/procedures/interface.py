@@ -138,6 +138,10 @@ class Procedure(ABC):
         """Refuse a cell that is impossible or outside the theorem."""
         self.moved_to((cell,)).check()
 
+    def is_coarse(self, _level: float) -> bool:
+        """Whether its support ends at a probability r, because trials see no rarer event."""
+        return False
+
     def without_laws(self) -> Self:
         """The same procedure from its trials alone: exact laws of the algorithm are left out."""
         return self

@@ -98,6 +98,14 @@ class Probability(InRounds):
             "uses that probability, and the verdict says so."
         )
 
+    def is_coarse(self, level: float) -> bool:
+        """Whether a cell without an exact law may fail more seldom than its trials resolve."""
+        least = resolvable(self.sampling.max_trials, level)
+        return any(
+            self.delta(cell) < least and not self._log_limit(cell) <= self._log_delta(cell)
+            for cell in self.cells
+        )
+
     def without_laws(self) -> Self:
         """The same test without the exact law of the event."""
         return replace(self, log_limit=lambda _cell: None, log_least=lambda _cell: None)

@@ -94,6 +94,10 @@ class Rate(Sampled):
             )
         log_design(varied)
 
+    def is_coarse(self, _level: float) -> bool:
+        """A mean may be ruled by values that no trial has drawn."""
+        return True
+
     def require(self, cell: Params) -> None:
         """The cell is possible and inside the theorem."""
         self.sampling.check([cell], self.validate)

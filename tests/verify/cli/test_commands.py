@@ -76,6 +76,32 @@ def test_list_shows_every_claim_with_its_expected_verdict():
         assert str(claim.expected) in line
 
 
+def test_list_and_info_say_to_r_where_trials_see_no_event_as_rare_as_stated():
+    """Probabilities of N^-9 (by trials) and of 1e-8 (by a law), a mean, and a rate."""
+    found = {
+        name: "SUPPORTED TO r" in invoke("list", name).stdout
+        for name in ("sxy.thm1-4-data", "ifca.thm2", "ifca.oracle-mse", "odcl.erm-rate")
+    }
+    assert found == {
+        "sxy.thm1-4-data": True,
+        "ifca.thm2": False,
+        "ifca.oracle-mse": False,
+        "odcl.erm-rate": True,
+    }
+    assert "SUPPORTED TO r" in invoke("info", "sxy.thm1-4-data").stdout
+    assert "sxy.thm1-4-data" in invoke("list", "--verdict", "supported").stdout
+
+
+def test_what_list_says_is_what_a_run_ends_with(tmp_path):
+    """One claim of each kind that may end so, and one that does not."""
+    names = ("sxy.prop1", "sxy.prop1-sharp", "ifca.eq4", "odcl.thm1-rate")
+    directory = tmp_path / "run"
+    assert invoke("run", *names, "--output", str(directory), "--jobs", "1").exit_code == 0
+    for name, evidence in evidence_of(directory).items():
+        listed = "SUPPORTED TO r" in invoke("list", name).stdout
+        assert listed is (evidence["resolution"] is not None), name
+
+
 def test_info_shows_statement_assumptions_procedure_and_expectation():
     result = invoke("info", "ifca.thm1-as-printed")
     assert result.exit_code == 0
