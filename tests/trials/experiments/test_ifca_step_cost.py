@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from trials.experiments.ifca.step import STEP, TRAJECTORY, _run, client_draws, seconds
+from trials.experiments.ifca.step import STEP, STRANGERS, TRAJECTORY, _run, client_draws, seconds
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.1])
@@ -28,4 +28,5 @@ def test_steps_that_grow_draw_every_client():
     params = TRAJECTORY.check(cell)
     assert client_draws(params) == 10**7
     assert TRAJECTORY.cost(params) == seconds(params, 24) > 100.0
+    assert STRANGERS.cost(STRANGERS.check(cell)) == seconds(params, 1) > 5.0
     assert client_draws(TRAJECTORY.check({**cell, "step_rule": "c/p_j"})) < 1.0

@@ -218,4 +218,5 @@ STRANGERS = add_experiment(
     columns=("n_strangers", "t2_norm"),
     simulate=_simulate_strangers,
     parameters=STEP_PARAMETERS,
+    cost=lambda params: seconds(params, 1),
 )
