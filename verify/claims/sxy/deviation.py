@@ -264,10 +264,13 @@ TRIED = {2: 0.25, 3: 0.5, 5: 0.75, 20: 1.0}
 FAR_OUT = {200: 2.0, 300: 2.5, 400: 3.0, 1000: 5.0}
 
 
+def _is_far_out(params: Params) -> bool:
+    return params["V"] == 2 and params["M"] in FAR_OUT
+
+
 def _deviation(params: Params) -> float:
     """The deviation x that a cell tries."""
-    on_two = params["V"] == 2
-    return FAR_OUT.get(params["M"], TRIED[2]) if on_two else TRIED[params["V"]]
+    return FAR_OUT[params["M"]] if _is_far_out(params) else TRIED[params["V"]]
 
 
 @claim("sxy.mcdiarmid-31", EQ_31)
@@ -279,8 +282,8 @@ def eq_31(statement: Statement, profile: Profile) -> Probability:
     cells += [{"M": 300, "V": 2, "n_many": 60, "n_large": 3}]
 
     def law(params: Params, bound: float) -> float | None:
-        on_two = params["V"] == 2
-        return log_tail_on_two_points(WEIGHTED_SUP.check(params), bound) if on_two else None
+        full = WEIGHTED_SUP.check(params)
+        return log_tail_on_two_points(full, bound) if _is_far_out(full) else None
 
     return explicit(
         statement,
