@@ -204,6 +204,29 @@ def test_the_limits_of_the_deviation_hold_the_supremum_on_a_fine_grid():
         assert ball == pytest.approx((wrong[near] @ sizes).max() / sizes.sum())
 
 
+@pytest.mark.parametrize(
+    "cell",
+    [
+        {"M": 3, "d": 1},
+        {"M": 6, "d": 2, "n_many": 2, "n_large": 3},
+        {"M": 60, "d": 25, "n_many": 5, "n_large": 9},
+    ],
+)
+def test_a_direction_that_the_data_choose_has_the_law_of_drawn_vectors(cell):
+    """Numbers of clients with a wrong label, rounded to twelve classes at most; each at 3e-7."""
+    params = deviation.DIRECTION.check(cell)
+    sizes, rng = deviation.sizes_of(params), np.random.default_rng(3)
+    ours = deviation.DIRECTION.simulate(params, rng, 6000)[:, 0]
+    z = rng.standard_normal((6000, params["M"], params["d"]))
+    wrong = np.einsum("tmd,td->tm", z, np.einsum("m,tmd->td", sizes, z)) >= 0
+    drawn = np.abs((wrong - 0.5) @ sizes) / sizes.sum()
+    ends = np.unique(np.quantile(drawn.round(9), np.linspace(0, 1, 13)[1:-1]))
+    counts = [np.bincount(np.searchsorted(ends, x.round(9)), minlength=12) for x in (ours, drawn)]
+    kept = np.array(counts)[:, np.sum(counts, axis=0) > 0]
+    assert kept.shape[1] > 1
+    assert stats.chi2_contingency(kept).pvalue > 3e-7
+
+
 def test_the_skewness_is_the_divergence_plus_one():
     params = deviation.SIZES.check({"M": 10, "n": 2, "n_many": 3, "n_large": 7})
     shares = deviation.sizes_of(params) / deviation.sizes_of(params).sum()

@@ -22,7 +22,10 @@ both models.  So :math:`G_j` depends on the middle alone, and :math:`(r_i-\theta
 ``sxy.deviation-direction`` (design 243): two clusters in d + 1 dimensions, models v and -v with v
 orthogonal to both optima, where every label is wrong with probability one half.  Given a client's
 responses y, the sum of its rows times y is |y| times a Gaussian vector in the d other dimensions.
-So a label depends on the sign of the product of v with such a vector.
+So a label depends on the sign of the product of v with such a vector.  The data choose v as the
+sum of these vectors z_i, weighted by the clients' rows n.  With :math:`a=n/|n|` the part of Z along
+a is :math:`g^\top\sim N(0,I_d)`, :math:`v=|n|g`, and the rest of Z is independent of it.  So
+:math:`Zv/(|n||g|)` is :math:`a|g|` plus a Gaussian vector orthogonal to a, from M + 1 numbers.
 
 * ``found``: :math:`|G_1-EG_1|/N` for the direction v that the data choose.
 """
@@ -37,7 +40,7 @@ import scipy
 from scipy import special
 
 from trials.checks import MAX_DRAWN, FloatArray, IntArray, InvalidParameter
-from trials.parameters import Integer, Parameters, Real, fits_in_memory
+from trials.parameters import Integer, Parameters, Real
 from trials.run.cell import Params
 from trials.run.experiment import add_experiment, each_trial
 
@@ -261,8 +264,10 @@ BALL = add_experiment(
 
 def _one_direction(params: Params, rng: np.random.Generator) -> float:
     sizes = sizes_of(params)
-    pulls = rng.standard_normal((params["M"], params["d"]))
-    wrong = pulls @ (sizes @ pulls) >= 0
+    unit = sizes / np.linalg.norm(sizes)
+    noise = rng.standard_normal(params["M"])
+    length = np.sqrt(rng.chisquare(params["d"]))
+    wrong = noise + (length - unit @ noise) * unit >= 0
     return float(abs(sizes @ (wrong - 0.5)) / sizes.sum())
 
 
@@ -272,8 +277,7 @@ DIRECTION = add_experiment(
     columns=("found",),
     simulate=lambda params, rng, n: np.array([[_one_direction(params, rng)] for _ in range(n)]),
     parameters=SIZES.extended(
-        {"d": Integer(1, MAX_DRAWN, default=5, meaning="dimension less one")},
-        fits_in_memory("features", "M", "d"),
+        {"d": Integer(1, MAX_DRAWN, default=5, meaning="dimension less one")}
     ),
     block_size=32,
 )
