@@ -12,6 +12,7 @@ from trials.experiments.odcl.linear import (
     LINEAR,
     ROUNDS,
     draw,
+    draw_users,
     normalise_error,
     pooled_fits,
 )
@@ -38,8 +39,8 @@ def test_the_cluster_oracle_has_the_error_of_least_squares():
     params = ROUNDS.check({"optima": "one", "n": 100, "m": 20})
     rng, found = np.random.default_rng(0), []
     for _ in range(40):
-        x, y, optima, truth = draw(params, rng)
-        found.append(((pooled_fits(x, y, truth)[0] - optima[0]) ** 2).sum())
+        grams, moments, _, optima, truth = draw_users(params, rng)
+        found.append(((pooled_fits(grams, moments, truth)[0] - optima[0]) ** 2).sum())
     expected = 4 * 20 / 2000
     # the relative error of the mean is sqrt(2 / (20 * 40)) = 5 per cent: six of them
     assert abs(np.mean(found) / expected - 1) < 0.3
@@ -66,14 +67,43 @@ def test_a_start_that_is_nearest_beyond_the_farthest_is_refused_before_a_trial()
     assert ROUNDS.check({"nearest": 0.25, "farthest": 0.25})["nearest"] == 0.25
 
 
+def test_users_moments_and_fits_are_those_of_their_rows():
+    """The rows again, one by one, from the same numbers."""
+    params = LINEAR.check({"m": 10, "n": 90, "d": 20})
+    users = draw_users(params, np.random.default_rng(3))
+    rng = np.random.default_rng(3)
+    optima = np.array(DESIGNS["ten"])[:, None] + rng.random((10, 20))
+    np.testing.assert_array_equal(users.optima, optima)
+    places = np.arange(20)
+    for i in range(10):
+        x, y = np.zeros((90, 20)), np.empty(90)
+        for row in range(90):
+            y[row] = rng.standard_normal()
+            for j in range(5):
+                other = j + int(rng.random() * (20 - j))
+                places[[j, other]] = places[[other, j]]
+                x[row, places[j]] = rng.standard_normal()
+        y += x @ optima[i]
+        assert (np.count_nonzero(x, axis=1) == 5).all()
+        np.testing.assert_allclose(users.grams[i], x.T @ x / 90, atol=1e-12)
+        np.testing.assert_allclose(users.moments[i], x.T @ y / 90, atol=1e-11)
+        np.testing.assert_allclose(users.fits[i], np.linalg.lstsq(x, y)[0], rtol=1e-9)
+
+
+def test_few_rows_are_kept_and_give_the_fits_of_least_norm():
+    params = LINEAR.check({"m": 10, "n": 7, "d": 20})
+    users = draw_users(params, np.random.default_rng(3))
+    x, y, _, _ = draw(params, np.random.default_rng(3))
+    for i in range(10):
+        np.testing.assert_allclose(users.fits[i], np.linalg.lstsq(x[i], y[i])[0], atol=1e-9)
+        np.testing.assert_allclose(users.grams[i], x[i].T @ x[i] / 7, atol=1e-12)
+
+
 @pytest.mark.parametrize("n", [60, 4000])
 def test_the_interval_is_empty_where_its_definition_says_so(n):
     params = INTERVAL.check({"optima": "four", "m": 8, "d": 5, "n": n})
     for seed in range(4):
-        features, responses, _, truth = draw(params, np.random.default_rng(seed))
-        fits = np.stack(
-            [np.linalg.lstsq(x, y)[0] for x, y in zip(features, responses, strict=True)]
-        )
+        _, _, fits, _, truth = draw_users(params, np.random.default_rng(seed))
         groups = [fits[truth == j] for j in range(4)]
         widest = max(np.linalg.norm(a - b) / len(g) for g in groups for a in g for b in g)
         means = [g.mean(axis=0) for g in groups]

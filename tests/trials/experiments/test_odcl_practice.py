@@ -8,7 +8,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import silhouette_score
 
 from trials.checks import InvalidParameter
-from trials.experiments.odcl.linear import STARTS, draw
+from trials.experiments.odcl.linear import STARTS, draw, draw_users
 from trials.experiments.odcl.number import NUMBER
 from trials.local_erm import least_squares
 
@@ -52,8 +52,7 @@ def test_the_numbers_of_clusters_are_those_of_scikit_learn():
     cell = {"optima": "four", "m": 20, "n": 200, "k_max": 7}
     for seed in range(3):
         found = rows(NUMBER, cell, seed)
-        x, y, _, _ = draw(NUMBER.check(cell), np.random.default_rng(seed))
-        fits = least_squares(x, y).theta
+        fits = draw_users(NUMBER.check(cell), np.random.default_rng(seed)).fits
         models = [KMeans(k, n_init=10, random_state=0).fit(fits) for k in range(1, 8)]
         scores = [silhouette_score(fits, model.labels_) for model in models[1:]]
         saved = -np.diff([model.inertia_ for model in models])

@@ -45,6 +45,7 @@ All are means over ``runs`` independent runs.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -68,6 +69,7 @@ from trials.run.experiment import Simulate, add_experiment, each_trial
 #: The intervals of the optima's components: Section 5, Appendix D.2, and one cluster.
 DESIGNS = {"ten": (1, 4, 7, 10, 13, -2, -5, -8, -11, -14), "four": (0, 1, -1, -2), "one": (1,)}
 _LISTED = 120  # rounds after which an error is listed
+_FEW = 4  # rows for each dimension, below which a user's rows are kept
 
 
 def whole_clusters(cell: Params) -> None:
@@ -110,12 +112,65 @@ def draw(
 ) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
     """Features (m, n, d), responses (m, n), optima (K, d) and the users' clusters (m,)."""
     m, n, d = params["m"], params["n"], params["d"]
-    low = np.array(DESIGNS[params["optima"]], dtype=np.float64)
-    optima = low[:, None] + rng.random((low.size, d))
-    truth = np.repeat(np.arange(low.size), m // low.size)
+    optima, truth = _draw_optima(params, rng)
     features = sparse_features(rng, m * n, d).reshape(m, n, d)
     responses = np.einsum("ind,id->in", features, optima[truth])
     return features, responses + rng.standard_normal((m, n)), optima, truth
+
+
+@njit(cache=True, nogil=True)
+def _add_sparse(
+    rng: np.random.Generator, n: int, models: FloatArray, grams: FloatArray, moments: FloatArray
+) -> None:
+    """Add n rows x of `_fill_sparse` for each user to x x^T (m, d, d) and x y (m, d)."""
+    m, d = models.shape
+    places, values = np.arange(d), np.empty(5)
+    for i in range(m):
+        for _ in range(n):
+            response = rng.standard_normal()
+            for j in range(5):
+                other = j + int(rng.random() * (d - j))
+                places[j], places[other] = places[other], places[j]
+                values[j] = rng.standard_normal()
+                response += values[j] * models[i, places[j]]
+            for j in range(5):
+                moments[i, places[j]] += values[j] * response
+                for h in range(5):
+                    grams[i, places[j], places[h]] += values[j] * values[h]
+
+
+class Users(NamedTuple):
+    """Drawn users, by what their losses and fits depend on.
+
+    ``grams`` (m, d, d) and ``moments`` (m, d) are the means of x x^T and x y of each user, ``fits``
+    (m, d) the local fits, ``optima`` (K, d), and ``truth`` (m,) the users' clusters.
+    """
+
+    grams: FloatArray
+    moments: FloatArray
+    fits: FloatArray
+    optima: FloatArray
+    truth: IntArray
+
+
+def draw_users(params: Params, rng: np.random.Generator) -> Users:
+    """Users of a cell.  Their rows are kept only where few of them leave a fit ill-conditioned."""
+    n, d = params["n"], params["d"]
+    if n < _FEW * d:
+        features, responses, optima, truth = draw(params, rng)
+        fits = least_squares(features, responses).theta
+        return Users(*losses(features, responses, 1.0), fits, optima, truth)
+    optima, truth = _draw_optima(params, rng)
+    grams, moments = np.zeros((params["m"], d, d)), np.zeros((params["m"], d))
+    _add_sparse(rng, n, optima[truth], grams, moments)
+    fits = np.linalg.solve(grams, moments[:, :, None])[:, :, 0]
+    return Users(grams / n, moments / n, fits, optima, truth)
+
+
+def _draw_optima(params: Params, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
+    low = np.array(DESIGNS[params["optima"]], dtype=np.float64)
+    optima = low[:, None] + rng.random((low.size, params["d"]))
+    return optima, np.repeat(np.arange(low.size), params["m"] // low.size)
 
 
 def normalise_error(models: FloatArray, optima: FloatArray) -> float:
@@ -132,16 +187,17 @@ def group_means(fits: FloatArray, labels: IntArray) -> FloatArray:
     return np.asarray((sums / counts[:, None])[labels])
 
 
-def pooled_fits(features: FloatArray, responses: FloatArray, truth: IntArray) -> FloatArray:
-    """(m, d) the fit of the data of each user's true cluster."""
-    k, d = int(truth.max()) + 1, features.shape[2]
-    x = features.reshape(k, -1, d)  # the users of a cluster are consecutive
-    return np.asarray(least_squares(x, responses.reshape(k, -1)).theta[truth])
+def pooled_fits(grams: FloatArray, moments: FloatArray, truth: IntArray) -> FloatArray:
+    """(m, d) the fit of the data of each user's true cluster, from the users' moments."""
+    found = [
+        np.linalg.lstsq(grams[truth == j].sum(axis=0), moments[truth == j].sum(axis=0))[0]
+        for j in range(int(truth.max()) + 1)
+    ]
+    return np.asarray(np.stack(found)[truth])
 
 
 def _one(params: Params, rng: np.random.Generator) -> list[float]:
-    features, responses, optima, truth = draw(params, rng)
-    fits = least_squares(features, responses).theta
+    grams, moments, fits, optima, truth = draw_users(params, rng)
     own, k = optima[truth], optima.shape[0]
     ten = kmeans_pp(fits[None], k, rng, n_init=10).labels[0]
     one = kmeans_pp(fits[None], k, rng).labels[0]
@@ -157,7 +213,7 @@ def _one(params: Params, rng: np.random.Generator) -> list[float]:
         normalise_error(fits, own),
         normalise_error(np.broadcast_to(fits.mean(axis=0), fits.shape), own),
         normalise_error(group_means(fits, truth), own),
-        normalise_error(pooled_fits(features, responses, truth), own),
+        normalise_error(pooled_fits(grams, moments, truth), own),
         normalise_error(group_means(fits, one), own),
         normalise_error(group_means(fits, ten), own),
         normalise_error(group_means(fits, convex), own),
@@ -208,9 +264,8 @@ LINEAR = add_experiment(
 
 
 def _interval(params: Params, rng: np.random.Generator) -> list[float]:
-    features, responses, _optima, truth = draw(params, rng)
-    fits = least_squares(features, responses).theta
-    interval = recovery_interval(fits[None], truth[None])
+    users = draw_users(params, rng)
+    interval = recovery_interval(users.fits[None], users.truth[None])
     return [float(interval.lower[0] >= interval.upper[0])]
 
 
@@ -250,8 +305,7 @@ def losses(
 
 
 def _match(params: Params, rng: np.random.Generator) -> list[float]:
-    features, responses, optima, truth = draw(params, rng)
-    fits = least_squares(features, responses).theta
+    grams, moments, fits, optima, truth = draw_users(params, rng)
     own, k = optima[truth], optima.shape[0]
     if params["method"] == "km" or k == 1:
         labels = kmeans_pp(fits[None], k, rng, n_init=10).labels[0]
@@ -259,7 +313,7 @@ def _match(params: Params, rng: np.random.Generator) -> list[float]:
         penalty, _ = interval_lambda(fits[None], truth[None], rng)
         labels = convex_partition(fits, float(penalty[0]))
     one_shot = normalise_error(group_means(fits, labels), own)
-    grams, moments = losses(features, responses, params["gradient"])
+    grams, moments = params["gradient"] * grams, params["gradient"] * moments
     errors = quadratic_rounds(
         grams, moments, own, near_start(params, optima, rng), params["step"], params["local_steps"],
         max(params["T"], _LISTED), goal=one_shot, least=_LISTED,
@@ -330,11 +384,10 @@ ROUNDS = add_experiment(
 
 
 def _several_starts(params: Params, rng: np.random.Generator) -> list[float]:
-    features, responses, optima, truth = draw(params, rng)
-    fits = least_squares(features, responses).theta
+    grams, moments, fits, optima, truth = draw_users(params, rng)
     own, k = optima[truth], optima.shape[0]
     found = kmeans_pp(fits[None], k, rng, n_init=10)
-    grams, moments = losses(features, responses, params["gradient"])
+    grams, moments = params["gradient"] * grams, params["gradient"] * moments
     starts = (
         near_start(params, optima, rng),
         rng.standard_normal(optima.shape),

@@ -15,16 +15,15 @@ import numpy as np
 
 from trials.checks import InvalidParameter
 from trials.clustering.selection import choose_k, elbow
-from trials.experiments.odcl.linear import DATA, DESIGNS, draw
-from trials.local_erm import least_squares
+from trials.experiments.odcl.linear import DATA, DESIGNS, draw_users
 from trials.parameters import Integer
 from trials.run.cell import Params
 from trials.run.experiment import add_experiment, each_trial
 
 
 def _one(params: Params, rng: np.random.Generator) -> list[float]:
-    features, responses, optima, _ = draw(params, rng)
-    fits, k = least_squares(features, responses).theta, optima.shape[0]
+    users = draw_users(params, rng)
+    fits, k = users.fits, users.optima.shape[0]
     choice = choose_k(fits[None], params["k_max"], rng, n_init=10)
     threshold = 4.0 * params["m"] * params["d"] / params["n"]
     numbers = [float(choice.k[0]), float(elbow(choice.inertia, threshold)[0])]
