@@ -158,8 +158,8 @@ def draw_users(params: Params, rng: np.random.Generator) -> Users:
     n, d = params["n"], params["d"]
     if n < _FEW * d:
         features, responses, optima, truth = draw(params, rng)
-        fits = least_squares(features, responses).theta
-        return Users(*losses(features, responses, 1.0), fits, optima, truth)
+        kept = least_squares(features, responses)
+        return Users(*losses(features, responses, 1.0), kept.theta, optima, truth)
     optima, truth = _draw_optima(params, rng)
     grams, moments = np.zeros((params["m"], d, d)), np.zeros((params["m"], d))
     _add_sparse(rng, n, optima[truth], grams, moments)
