@@ -163,7 +163,7 @@ def draw_users(params: Params, rng: np.random.Generator) -> Users:
     optima, truth = _draw_optima(params, rng)
     grams, moments = np.zeros((params["m"], d, d)), np.zeros((params["m"], d))
     _add_sparse(rng, n, optima[truth], grams, moments)
-    fits = np.linalg.solve(grams, moments[:, :, None])[:, :, 0]
+    fits = np.asarray(np.linalg.solve(grams, moments[:, :, None])[:, :, 0], dtype=np.float64)
     return Users(grams / n, moments / n, fits, optima, truth)
 
 
