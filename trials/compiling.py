@@ -10,7 +10,10 @@ only, and a kernel holds its own copies of what it calls (`trials.jit_cache`).  
   behind the finished function and is not optimised with it.  So a function has the same
   instructions, and rounds in the same way, whoever asked for it first;
 * kernels of this program get no wrapper for C;
-* one pass manager serves all functions of a module, and declarations are not optimised.
+* one pass manager serves all functions of a module, and declarations are not optimised;
+* the error of an assignment to a slice of another size does not say the two sizes.  Numba's own
+  links its strings into each kernel with such an assignment: 38 functions in the place of 2;
+* the garbage collector runs rarely while a kernel is compiled: it finds little and looks at all.
 
 A Numba without the methods that are exchanged here compiles in its own way.
 """
@@ -18,6 +21,7 @@ A Numba without the methods that are exchanged here compiles in its own way.
 from __future__ import annotations
 
 import contextlib
+import gc
 import sys
 import threading
 import weakref
@@ -31,6 +35,7 @@ _WRAPPERS = ("wrapper", "cfunc_wrapper")
 _ENVIRONMENT = "_ZN08NumbaEnv"
 #: How the form without machine code is named in a file, beside Numba's "object" and "bitcode".
 _BARE = "bare"
+_MANY = 100_000  # new objects between two collections
 #: Libraries without machine code, by the functions that they define.
 _pending: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
 _asking = threading.local()
@@ -177,6 +182,18 @@ def _store_bare(codegen: Any) -> None:
     library._unserialize = classmethod(read_bare)
 
 
+def report_slices_briefly(arrayobj: ModuleType) -> None:
+    """Have an assignment to a slice of another size raise Numba's error without the two sizes."""
+    long = getattr(arrayobj, "ol_raise_with_shape_context_cpu", None)
+    brief = getattr(arrayobj, "ol_raise_with_shape_context_generic", None)
+    templates: Any = sys.modules["numba.core.typing.templates"]
+    if long is None or brief is None:
+        return
+    for template in templates.builtin_registry.functions:
+        if getattr(template, "_overload_func", None) is long:
+            template._overload_func = staticmethod(brief)
+
+
 # -- wrappers --------------------------------------------------------------------------------------
 
 
@@ -188,6 +205,16 @@ def _asked_by_a_kernel() -> Iterator[None]:
         yield
     finally:
         _asking.kernel = before
+
+
+@contextlib.contextmanager
+def _rare_collections() -> Iterator[None]:
+    before = gc.get_threshold()
+    gc.set_threshold(max(before[0], _MANY), *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def wrap_when_called(dispatcher: ModuleType) -> None:
@@ -245,9 +272,10 @@ def _add_wrappers(dispatcher: Any, base: Any, callable_: Any) -> None:
             self.overloads[tuple(compiled.signature.args)] = compiled
 
     def compile_and_wrap(self: Any, signature: Any) -> Any:
-        entry = compile_(self, signature)
         if getattr(_asking, "kernel", False):
-            return entry
+            return compile_(self, signature)
+        with _rare_collections():
+            entry = compile_(self, signature)
         types, _ = dispatcher.sigutils.normalize_signature(signature)
         with dispatcher.global_compiler_lock:
             compiled = self.overloads.get(tuple(types))

@@ -478,6 +478,7 @@ def configure() -> None:
     for name, act in (
         ("numba.core.caching", _install),
         ("numba.core.dispatcher", compiling.wrap_when_called),
+        ("numba.np.arrayobj", compiling.report_slices_briefly),
     ):
         found = sys.modules.get(name)
         if found is not None:
