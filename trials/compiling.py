@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import inspect
 import sys
 import threading
 import weakref
@@ -64,7 +65,9 @@ def emit_when_called(codegen: ModuleType) -> None:
 
 def _optimise_definitions_only(codegen: Any) -> None:
     library, options = codegen.CPUCodeLibrary, codegen.config
-    optimise = library._optimize_functions
+    optimise, make = library._optimize_functions, codegen.CPUCodegen._function_pass_manager
+    if list(inspect.signature(make).parameters) != ["self", "kwargs"]:
+        return  # Numba 0.61 has one manager for a module
 
     def optimise_definitions(self: Any, module: Any) -> None:
         if getattr(options, "LLVM_PASS_TIMINGS", False):  # Numba times the functions one by one
@@ -210,7 +213,8 @@ def _asked_by_a_kernel() -> Iterator[None]:
 @contextlib.contextmanager
 def _rare_collections() -> Iterator[None]:
     before = gc.get_threshold()
-    gc.set_threshold(max(before[0], _MANY), *before[1:])
+    if before[0]:  # zero: it never runs
+        gc.set_threshold(max(before[0], _MANY), *before[1:])
     try:
         yield
     finally:
@@ -274,13 +278,12 @@ def _add_wrappers(dispatcher: Any, base: Any, callable_: Any) -> None:
     def compile_and_wrap(self: Any, signature: Any) -> Any:
         if getattr(_asking, "kernel", False):
             return compile_(self, signature)
-        with _rare_collections():
-            entry = compile_(self, signature)
         types, _ = dispatcher.sigutils.normalize_signature(signature)
-        with dispatcher.global_compiler_lock:
+        with dispatcher.global_compiler_lock, _rare_collections():
+            entry = compile_(self, signature)
             compiled = self.overloads.get(tuple(types))
             if compiled is None or compiled.objectmode or not _is_bare(compiled):
-                return entry if compiled is None else compiled.entry_point
+                return entry
             flags = dispatcher.compiler.Flags()
             self.targetdescr.options.parse_as_flags(flags, self.targetoptions)
             if flags.no_cpython_wrapper:
