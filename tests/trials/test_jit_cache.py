@@ -532,7 +532,7 @@ text = ""
 if form is not None:
     for found in form.library._final_module.functions:
         if found.name == form.fndesc.llvm_func_name and not found.is_declaration:
-            text = re.sub(r"_Z\\w+|#\\d+|!\\w+", "", str(found))
+            text = re.sub(r"_Z\\w+|#\\d+|!\\w+|\\d{9,}", "", str(found))
 print(json.dumps([values, errors, forms, called, text]))
 """
 
