@@ -125,7 +125,7 @@ def _emit_late(codegen: Any) -> None:
     def find_and_emit(self: Any, name: str) -> int:
         self._ensure_finalized()
         if not self._emitted:
-            if not defines(self._final_module, name):
+            if not _defines(self._final_module, name):
                 return 0
             emit(self)
         return int(find(self, name))
@@ -151,7 +151,7 @@ def _emit_late(codegen: Any) -> None:
     generator.set_env = set_where_emitted
 
 
-def defines(module: Any, name: str) -> bool:
+def _defines(module: Any, name: str) -> bool:
     """Whether an LLVM module holds the body of a function."""
     try:
         return not module.get_function(name).is_declaration
@@ -288,7 +288,7 @@ def _add_wrappers(dispatcher: Any, base: Any, callable_: Any) -> None:
             self.targetdescr.options.parse_as_flags(flags, self.targetoptions)
             if flags.no_cpython_wrapper:
                 return entry
-            compiled = wrap(self.targetctx, compiled, flags.release_gil)
+            compiled = _wrap(self.targetctx, compiled, flags.release_gil)
             self.add_overload(compiled)
             self._cache.save_overload(signature, compiled)
         return compiled.entry_point
@@ -296,7 +296,7 @@ def _add_wrappers(dispatcher: Any, base: Any, callable_: Any) -> None:
     base.add_overload, callable_.compile = add_overload, compile_and_wrap
 
 
-def wrap(target: Any, compiled: Any, release_gil: bool) -> Any:
+def _wrap(target: Any, compiled: Any, release_gil: bool) -> Any:
     """Put the wrapper for Python behind a function that was compiled without one."""
     library, function, env = compiled.library, compiled.fndesc, compiled.environment
     target.create_cpython_wrapper(library, function, env, None, release_gil=release_gil)
