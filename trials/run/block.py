@@ -63,6 +63,7 @@ class BlockResult:
     values : (block_size, n_columns) float64.
     reasons : (row, reason) of each failed row.
     seconds : wall time of the worker.
+    work : CPU seconds of the thread that computed it, which other work on the machine leaves alone.
     raised : the exception with its file and line where `simulate` raised, else empty.
     machine : the machine that computed it (`trials.run.machine.arithmetic`).  Empty for this one.
     """
@@ -70,6 +71,7 @@ class BlockResult:
     values: FloatArray
     reasons: tuple[tuple[int, str], ...]
     seconds: float
+    work: float = 0.0
     raised: str = ""
     machine: Mapping[str, str] = field(default_factory=dict)
 
@@ -90,7 +92,7 @@ def simulate_block(task: Task) -> BlockResult:
     owner = task.experiment
     shape = (owner.block_size, len(owner.columns))
     rng = block_stream(task.root_seed, owner.design, cell_number(task.params), task.block)
-    start = time.perf_counter()
+    start, spent = time.perf_counter(), time.thread_time()
     alone: dict[int, str] = {}
     try:
         # One error state everywhere: a caller under errstate(all="raise") must not make a trial
@@ -108,9 +110,10 @@ def simulate_block(task: Task) -> BlockResult:
             np.full(shape, np.nan),
             tuple((row, text) for row in range(shape[0])),
             seconds,
+            time.thread_time() - spent,
             raised=text + _place(error, owner),
         )
-    seconds = time.perf_counter() - start
+    seconds, work = time.perf_counter() - start, time.thread_time() - spent
     if not isinstance(values, np.ndarray) or values.dtype != np.float64 or values.shape != shape:
         kind = f"{type(values).__name__} {getattr(values, 'dtype', '')}".strip()
         raise TypeError(
@@ -118,7 +121,8 @@ def simulate_block(task: Task) -> BlockResult:
             f"not {kind} of shape {np.shape(values)}"
         )
     found = _find_diverged(owner.columns, values)
-    return BlockResult(values, tuple((row, alone.get(row, why)) for row, why in found), seconds)
+    reasons = tuple((row, alone.get(row, why)) for row, why in found)
+    return BlockResult(values, reasons, seconds, work)
 
 
 def _reason(error: Exception) -> str:
@@ -181,9 +185,9 @@ def check_result(task: Task, result: object) -> BlockResult:
     silent = set(np.flatnonzero(~np.isfinite(values).all(axis=1)).tolist()) - set(rows)
     if silent:
         raise refused(f"a value that is not finite in row {min(silent)} without a reason")
-    seconds = result.seconds
-    if not isinstance(seconds, float) or not math.isfinite(seconds) or seconds < 0:
-        raise refused(f"the time {seconds!r:.40}")
+    for seconds in (result.seconds, result.work):
+        if not isinstance(seconds, float) or not math.isfinite(seconds) or seconds < 0:
+            raise refused(f"the time {seconds!r:.40}")
     return result
 
 

@@ -2,7 +2,7 @@
 
 The workers need this package and the numerical libraries in the same versions.  Each batch of
 blocks is sent with the digest of its code, and a worker with other code refuses it.  A batch takes
-about a quarter of a second, estimated from the experiment's declared cost or from the times
+about a quarter of a second, estimated from the experiment's declared cost or from the CPU times
 measured so far.  So the scheduler's few milliseconds for a task do not matter.
 """
 
@@ -38,7 +38,7 @@ _RESUME = "the blocks that had finished are stored, resume the run"
 
 
 class Costs:
-    """Estimated seconds of a block, by experiment: declared, else a running mean of measured ones.
+    """Estimated CPU seconds of a block, by experiment: declared, else a running mean of measured.
 
     The first block of an experiment can include compilation.  So a shorter time changes the
     estimate by half of the difference, a longer one by a fifth.
@@ -57,7 +57,7 @@ class Costs:
         return declared if math.isfinite(declared) and declared >= 0 else measured
 
     def measured(self, task: Task, seconds: float) -> None:
-        """Take note of a block's time."""
+        """Take note of a block's time.  Wall time would make small batches on a busy machine."""
         name = task.experiment.name
         old = self._measured.get(name, seconds)
         weight = 0.5 if seconds < old else 0.2
@@ -260,7 +260,7 @@ class DistributedExecutor(Executor):
             self._ready.append((task, result))
             if isinstance(result, BlockResult):
                 self.traffic.n_blocks += 1
-                self._costs.measured(task, result.seconds)
+                self._costs.measured(task, result.work)
 
     def _translate(self, error: BaseException) -> Exception:
         kind = type(error).__name__

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections import deque
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -22,9 +23,9 @@ from tests.trials.toys import TOY, end_process, process_number, refuse, times
 from trials.checks import InvalidParameter
 from trials.run import distributed, wire
 from trials.run.block import BlockResult, Task, check_result, simulate_block
-from trials.run.distributed import Costs, DistributedExecutor
+from trials.run.distributed import BATCH_SECONDS, MAX_BATCH, Costs, DistributedExecutor
 from trials.run.engine import Demand, ensure
-from trials.run.executors import ExecutorError, make_executor
+from trials.run.executors import ExecutorError, Traffic, make_executor
 from trials.run.experiment import experiment
 from trials.run.origin import load_file
 from trials.run.store import RunStore
@@ -350,6 +351,9 @@ SILENT = np.where(np.arange(32).reshape(16, 2) == 3, np.nan, 1.0)
         (BlockResult(GOOD, 3, 0.1), "reasons that do not fit"),
         (BlockResult(GOOD, (), float("nan")), "the time nan"),
         (BlockResult(GOOD, (), -1.0), "the time -1.0"),
+        (BlockResult(GOOD, (), 0.1, float("inf")), "the time inf"),
+        (BlockResult(GOOD, (), 0.1, -2.0), "the time -2.0"),
+        (BlockResult(GOOD, (), 0.1, None), "the time None"),
     ],
 )
 def test_a_result_that_cannot_be_the_block_is_refused(result, what):
@@ -417,6 +421,31 @@ def test_costs_are_the_declared_ones_or_a_running_mean():
     assert costs.seconds(declared) == 0.25 * 16
     broken = replace(task, experiment=replace(TOY, cost=lambda params: float("nan")))
     assert costs.seconds(broken) == costs.seconds(task)
+
+
+def test_work_is_the_time_of_the_own_thread():
+    """A block that waits has little work, so that its batches stay large."""
+
+    def sleep(params, rng, n_trials):
+        time.sleep(0.3)
+        return np.ones((n_trials, 2))
+
+    result = simulate_block(replace(_task(), experiment=replace(TOY, simulate=sleep)))
+    assert result.seconds >= 0.3
+    assert 0.0 < result.work < 0.1
+
+
+def test_batches_are_sized_by_work():
+    """Not by the wall time, which other work on the machine makes longer."""
+    executor = DistributedExecutor.__new__(DistributedExecutor)
+    executor._costs, executor.traffic = Costs(), Traffic()
+    executor._flying, executor._ready = {"future": [_task()]}, deque()
+    reply = pickle.loads(wire.answer(wire.pack_blocks([_task()])))
+    slow = BlockResult(GOOD, (), 10.0, 0.001)
+    blocks = tuple((cell, block, slow) for cell, block, _ in reply.blocks)
+    executor._take("future", pickle.dumps(replace(reply, blocks=blocks)), None)
+    assert executor._costs.seconds(_task()) == 0.001
+    assert executor._batch_size(_task()) == min(MAX_BATCH, int(BATCH_SECONDS / 0.001))
 
 
 # -- TLS -----------------------------------------------------------------------------------------
