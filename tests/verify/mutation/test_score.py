@@ -187,6 +187,20 @@ def test_a_sample_depends_on_the_claim_only_and_ends_at_the_first_catch(examine)
     assert all(j.outcome in ("refuted", "unsupported", "kept") for j in first.judged)
 
 
+@pytest.mark.parametrize(("sample", "most"), [(1, 2), (2, 3), (3, 5)])
+def test_a_sample_that_catches_nothing_ends_after_half_as_many_again(
+    examine, monkeypatch, sample, most
+):
+    examination = examine("ifca.lemma1-sharp")
+    everything = mutants(examination.claim.statement)
+    (found,) = score_mutants(examination, 1, steps=0).judged[:1]
+    kept = replace(found, outcome="kept")
+    monkeypatch.setattr("verify.mutation.score._Judge.judge", lambda *_, **__: kept)
+    score = score_mutants(examination, sample, steps=0)
+    assert not any(judged.caught for judged in score.judged)
+    assert len(score.judged) == min(most, len(everything))
+
+
 def test_without_an_executor_a_mutant_may_not_ask_for_trials(tmp_path):
     claim = CATALOGUE["ifca.eq4"]
     with RunStore.create(tmp_path / "store.sqlite", root_seed=1, config={}) as store:

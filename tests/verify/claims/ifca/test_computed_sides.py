@@ -266,6 +266,14 @@ def test_the_noise_that_is_left_is_a_sum_over_the_steps() -> None:
     )
 
 
+def test_the_errors_of_a_run_that_halves_them_in_closed_form() -> None:
+    """The distance of the error from twice the floor halves in each step."""
+    for n_steps, floor in ((1, 0.5), (3, 0.01), (30, 1e-6)):
+        point = {"alpha": 0.1, "floor": floor, "T": n_steps}
+        found, _ = rounds.recursion.build(QUICK).sides(point)
+        assert found == pytest.approx(2 * floor + (0.4 - 2 * floor) / 2**n_steps, rel=1e-12)
+
+
 @pytest.mark.parametrize("start", [None, 0.25])
 def test_the_recursion_step_by_step(start: float | None) -> None:
     point = {"L": 2.0, "condition": 3.0, "p": 0.5, "Delta": 10.0, "alpha_0": 0.1, "floor": 0.01}
