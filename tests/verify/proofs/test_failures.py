@@ -13,7 +13,7 @@ from verify.papers import catalogue
 from verify.procedures.base import PROFILES
 from verify.procedures.search import Search
 from verify.proofs.algebra import Rejected
-from verify.proofs.failures import FAILURES, failures, registered, stored, write
+from verify.proofs.failures import FAILURES, _matched, failures, registered, stored, write
 from verify.proofs.refuting import check_failure, sign
 
 QUICK = PROFILES["quick"]
@@ -185,3 +185,23 @@ def test_the_law_behind_the_failure_of_identities_is_the_exact_one():
         assert float(sp.exp(pair_log_probability({**place, "rho": 1.0, "n": 2}))) == pytest.approx(
             float(law), rel=1e-12
         )
+
+
+@pytest.mark.parametrize(
+    ("symbolic", "exact", "values"),
+    [
+        (["*", "x", ["+", "x", "y"]], ["*", "2", ["+", "2", "1/3"]], {"x": "2", "y": "1/3"}),
+        (["*", "x", ["+", "x", "y"]], ["*", "2", ["+", "3", "1/3"]], None),  # x is 2, or 3
+        (["+", "x", "1"], ["+", "5", "2"], None),
+        (["^", "x", "1/2"], ["sqrt", "7"], {"x": "7"}),
+        (["+", "x", "y"], ["+", "1", "2", "3"], None),
+        (["+", "x", "y"], ["*", "1", "2"], None),
+        (["exp", "x"], "3", None),
+        ("x", ["exp", "3"], None),
+    ],
+)
+def test_a_term_matches_one_with_a_number_for_each_of_its_symbols(symbolic, exact, values):
+    found: dict[str, str] = {}
+    assert _matched(symbolic, exact, found) is (values is not None)
+    if values is not None:
+        assert found == values
