@@ -3,6 +3,8 @@
     python -m tests.machines                       all that follows
     python -m tests.machines kernels               OpenBLAS's kernels and a generic processor
     python -m tests.machines versions              the oldest packages, and each Python
+    python -m tests.machines kernels --only Zen --tests tests/records -k ifca.eq3
+                                                   one row, on a part of the tests
 
 ``kernels`` compares the recorded values, checks that every claim is complete, and tests the stores.
 ``versions`` builds the wheel, installs it beside the packages of `requirements/oldest.txt` and of
@@ -19,7 +21,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from verify.cli import exits
@@ -34,15 +36,17 @@ TESTS = ("tests/records", "tests/test_every_claim.py", "tests/trials/run")
 VERDICTS = {"ifca.eq3": "PROVED", "ifca.thm1-as-printed": "REFUTED"}
 
 
-def kernels() -> Iterator[tuple[str, bool]]:
+def kernels(only: str = "", tests: Sequence[str] = TESTS) -> Iterator[tuple[str, bool]]:
     """Each kernel of OpenBLAS with Numba's code for a generic processor, and whether it passes."""
     flags = _flags()
     for kernel, needed in KERNELS.items():
+        if only not in ("", kernel):
+            continue
         if needed not in flags:
             print(f"{kernel}: left out, because this processor lacks {needed}", flush=True)
             continue
         variables = {"OPENBLAS_CORETYPE": kernel, "NUMBA_CPU_NAME": "generic"}
-        command = [sys.executable, "-m", "pytest", "-q", "-m", "not slow", *TESTS]
+        command = [sys.executable, "-m", "pytest", "-q", "-m", "not slow", *tests]
         yield kernel, _call(command, variables) == 0
 
 
@@ -113,10 +117,13 @@ def main() -> int:
     """0 where every machine that could be tried passes."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("parts", nargs="*", default=["kernels", "versions"])
+    parser.add_argument("--only", choices=("", *KERNELS), default="", help="one row of kernels")
+    parser.add_argument("--tests", nargs=argparse.REMAINDER, help="for pytest, the last option")
     given = parser.parse_args()
     failed = []
     for part in given.parts:
-        for name, passes in kernels() if part == "kernels" else versions():
+        rows = kernels(given.only, given.tests or TESTS) if part == "kernels" else versions()
+        for name, passes in rows:
             print(f"{name}: {'passes' if passes else 'FAILS'}", flush=True)
             failed += [] if passes else [name]
     return bool(failed)
