@@ -50,7 +50,7 @@ LONGEST = 10  # CPU seconds of one call
 INNER = (
     "trials.checks", "trials.parameters", "trials.jit_cache", "trials.sources", "trials.run",
     "trials.experiments", "trials.ifca.gradient_polynomials", "trials.ifca.settled",
-    "trials.ifca.normal_matrices", "trials.ifca.work", "bounds.statement", "trials.compiling",
+    "trials.ifca.normal_matrices", "trials.ifca.work", "bounds.statement",
     "bounds.ifca", "bounds.sxy", "bounds.odcl",
     "trials.clustering", "trials.local_erm", "trials.text", "bounds.log_domain",
     "bounds.readable", "bounds.render", "trials.methods.updates",

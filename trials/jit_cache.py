@@ -37,14 +37,14 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from trials import compiling, sources
+from trials import sources
 
 FOLDER = "cfl-verify-jit"
 #: Names the temporary folder of the process that made it, for its worker processes.
@@ -276,9 +276,7 @@ def _closure(module: str) -> tuple[sources.Source, ...] | None:
         except OSError:
             return None
     found = sources.closure([module])
-    if not any(known.name.startswith("trials") for known in found):
-        return None
-    return sources.closure([module, compiling.__name__])
+    return found if any(known.name.startswith("trials") for known in found) else None
 
 
 @cache
@@ -416,15 +414,10 @@ def _link_privately(codegen: ModuleType) -> None:
 def _install(caching: ModuleType) -> None:
     """Put the locator first in Numba's list.
 
-    If Numba has no such list, the whole cache folder is keyed by the sources.  A second call
-    changes nothing.
+    If Numba has no such list, the whole cache folder is keyed by the sources.
     """
-    if "Locator" in globals():
-        return
     _look_before_loading(caching)
-    codegen = sys.modules["numba.core.codegen"]  # caching imports it
-    _link_privately(codegen)
-    compiling.emit_when_called(codegen)
+    _link_privately(sys.modules["numba.core.codegen"])  # caching imports it
     owner = getattr(caching, "CacheImpl", None) or getattr(caching, "_CacheImpl", None)
     located: Any = getattr(owner, "_locator_classes", None)
     base: Any = getattr(caching, "_CacheLocator", None)
@@ -441,18 +434,17 @@ def _install(caching: ModuleType) -> None:
 
 
 class _WhenImported(importlib.abc.MetaPathFinder):
-    """Runs a function on one module right after the module was imported.
+    """Runs `_install` right after Numba's caching module was imported.
 
     It never finds a module itself.
     """
 
-    def __init__(self, name: str, act: Callable[[ModuleType], None]) -> None:
-        self.name, self.act = name, act
+    NAME = "numba.core.caching"
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if name != self.name:
+        if name != self.NAME:
             return None
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)
@@ -461,11 +453,11 @@ class _WhenImported(importlib.abc.MetaPathFinder):
         loader: Any = spec.loader
         execute = loader.exec_module
 
-        def execute_and_act(module: ModuleType) -> None:
+        def execute_and_install(module: ModuleType) -> None:
             execute(module)
-            self.act(module)
+            _install(module)
 
-        loader.exec_module = execute_and_act
+        loader.exec_module = execute_and_install
         return spec
 
 
@@ -474,14 +466,9 @@ def configure() -> None:
 
     A second call changes nothing.
     """
-    waiting = {finder.name for finder in sys.meta_path if isinstance(finder, _WhenImported)}
-    for name, act in (
-        ("numba.core.caching", _install),
-        ("numba.core.dispatcher", compiling.wrap_when_called),
-        ("numba.np.arrayobj", compiling.report_slices_briefly),
-    ):
-        found = sys.modules.get(name)
-        if found is not None:
-            act(found)
-        elif name not in waiting:
-            sys.meta_path.insert(0, _WhenImported(name, act))
+    caching = sys.modules.get(_WhenImported.NAME)
+    if caching is not None:
+        if "Locator" not in globals():
+            _install(caching)
+    elif not any(isinstance(finder, _WhenImported) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _WhenImported())

@@ -64,7 +64,7 @@ def open_tree():
 def _lay_tree(folder):
     package = folder / "tree" / "trials"
     package.mkdir(parents=True)
-    for name in ("__init__.py", "compiling.py", "jit_cache.py", "sources.py"):
+    for name in ("__init__.py", "jit_cache.py", "sources.py"):
         shutil.copy(ROOT / "trials" / name, package / name)
     (package / "alpha.py").write_text(KERNEL)
     (package / "beta.py").write_text(HELPER.format(value=1.0))
@@ -487,94 +487,3 @@ def test_a_kernel_keeps_its_own_copy_of_a_function_that_the_process_may_hold_too
     # Numba's own class has the methods, and one without them stays as it is.
     assert hasattr(numba.core.codegen.CPUCodeLibrary, "_own_copies")
     jit_cache._link_privately(types.SimpleNamespace(CPUCodeLibrary=object))
-
-
-SUM = """
-from numba import njit
-
-@njit(cache=True, nogil=True, fastmath=True)
-def shift(x):
-    if x.size == 0:
-        raise ValueError("no numbers", x.size)
-    total = 0.0
-    for i in range(x.size):
-        total += x[i] * x[i]
-    return total
-"""
-SUM_OF_SUMS = """
-from numba import njit
-from trials.beta import shift
-
-@njit(cache=True, nogil=True, fastmath=True)
-def kernel(x):
-    return shift(x) + shift(x[1:])
-"""
-CALLS = """
-import json, re, sys
-import numpy as np
-import trials
-from trials.alpha import kernel
-from trials.beta import shift
-
-numbers = np.linspace(0.1, 1.7, 1003) ** 3
-functions = {"kernel": kernel, "shift": shift}
-values, errors = {}, {}
-for name in %r:
-    values[name] = functions[name](numbers).hex()
-    try:
-        functions[name](np.empty(0))
-    except ValueError as error:
-        errors[name] = error.args
-form = next(iter(shift.overloads.values()), None)
-forms = {name: sum(f.stats.cache_hits.values()) for name, f in functions.items()}
-called = form is not None and form.library._emitted
-text = ""
-if form is not None:
-    for found in form.library._final_module.functions:
-        if found.name == form.fndesc.llvm_func_name and not found.is_declaration:
-            text = re.sub(r"_Z\\w+|#\\d+|!\\w+|\\d{9,}", "", str(found))
-print(json.dumps([values, errors, forms, called, text]))
-"""
-
-
-@pytest.fixture
-def sums(tree):
-    """A kernel that calls a sum whose rounding depends on how it is compiled."""
-    (tree / "tree" / "trials" / "alpha.py").write_text(SUM_OF_SUMS)
-    (tree / "tree" / "trials" / "beta.py").write_text(SUM)
-    return tree
-
-
-def _call(tree, *names, home="home"):
-    return json.loads(_run(tree, CALLS % (names,), HOME=str(tree / home)).stdout)
-
-
-def test_a_function_rounds_in_one_way_whoever_asks_for_it_first(sums):
-    """And it raises its own error: the constants of one without machine code are found."""
-    raised = {name: ["no numbers", 0] for name in ("kernel", "shift")}
-    orders = [("kernel", "shift"), ("shift", "kernel")]
-    cold = [_call(sums, *names, home=names[0]) for names in orders]
-    warm = [_call(sums, *names, home=home) for names in orders for home in ("kernel", "shift")]
-    assert cold[0][0] == cold[1][0]
-    assert all(found[0] == cold[0][0] for found in warm)
-    assert all(found[1] == raised for found in cold + warm)
-    assert cold[0][4] == cold[1][4] != ""  # the instructions too, without their names
-    assert all(found[2] == {"kernel": 1, "shift": 1} for found in warm[:2])
-
-
-def test_a_function_that_only_kernels_call_has_no_machine_code_until_python_calls_it(sums):
-    _, _, hits, called, text = _call(sums, "kernel")
-    assert hits == {"kernel": 0, "shift": 0}
-    assert text
-    assert not called
-    _, _, hits, called, _ = _call(sums, "kernel")
-    assert hits == {"kernel": 1, "shift": 0}  # the kernel holds what it calls
-    values, errors, hits, called, _ = _call(sums, "shift")
-    assert hits == {"kernel": 0, "shift": 1}  # read without a wrapper, and kept with one
-    assert called
-    assert errors == {"shift": ["no numbers", 0]}
-    again, errors, hits, called, text = _call(sums, "shift")
-    assert (again, hits) == (values, {"kernel": 0, "shift": 1})
-    assert called
-    assert not text  # read as machine code
-    assert errors == {"shift": ["no numbers", 0]}
