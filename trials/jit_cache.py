@@ -26,7 +26,9 @@ from __future__ import annotations
 import atexit
 import contextlib
 import errno
+import gc
 import hashlib
+import importlib
 import importlib.abc
 import importlib.util
 import os
@@ -57,6 +59,7 @@ _OPTIONS = (
     *("USING_SVML", "DEBUGINFO_DEFAULT", "CPU_NAME", "CPU_FEATURES", "LLVM_REFPRUNE_PASS"),
     *("LLVM_REFPRUNE_FLAGS", "EXTEND_VARIABLE_LIFETIMES", "DISABLE_JIT"),
 )
+_MANY = 100_000  # new objects between two collections while a kernel is compiled
 _lock = threading.RLock()
 #: Folders that `place` has given to Numba.
 _folders: set[Path] = set()
@@ -411,6 +414,35 @@ def _link_privately(codegen: ModuleType) -> None:
     library._get_module_for_linking = share_weakly
 
 
+def _collect_rarely() -> None:
+    """Have the garbage collector run rarely while Numba compiles.
+
+    A compilation makes many objects and drops few of them in cycles, so the collector finds little,
+    and each full collection looks at all objects of the process.
+    """
+    event: Any = importlib.import_module("numba.core.event")
+
+    class Collector(event.Listener):  # type: ignore[misc]
+        """One compilation may ask for others.  Numba's lock lets one thread compile."""
+
+        depth = 0
+        before: tuple[int, int, int] = (0, 0, 0)
+
+        def on_start(self, _event: object) -> None:
+            if self.depth == 0:
+                self.before = gc.get_threshold()
+                if self.before[0]:  # zero: it never runs
+                    gc.set_threshold(max(self.before[0], _MANY), *self.before[1:])
+            self.depth += 1
+
+        def on_end(self, _event: object) -> None:
+            self.depth -= 1
+            if self.depth == 0:
+                gc.set_threshold(*self.before)
+
+    event.register("numba:compile", Collector())
+
+
 def _install(caching: ModuleType) -> None:
     """Put the locator first in Numba's list.
 
@@ -418,6 +450,7 @@ def _install(caching: ModuleType) -> None:
     """
     _look_before_loading(caching)
     _link_privately(sys.modules["numba.core.codegen"])  # caching imports it
+    _collect_rarely()
     owner = getattr(caching, "CacheImpl", None) or getattr(caching, "_CacheImpl", None)
     located: Any = getattr(owner, "_locator_classes", None)
     base: Any = getattr(caching, "_CacheLocator", None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
@@ -14,8 +15,10 @@ import types
 from pathlib import Path
 
 import llvmlite.binding
+import numba
 import numba.core.codegen
 import pytest
+from numba.core import event
 
 from trials import jit_cache
 
@@ -487,3 +490,44 @@ def test_a_kernel_keeps_its_own_copy_of_a_function_that_the_process_may_hold_too
     # Numba's own class has the methods, and one without them stays as it is.
     assert hasattr(numba.core.codegen.CPUCodeLibrary, "_own_copies")
     jit_cache._link_privately(types.SimpleNamespace(CPUCodeLibrary=object))
+
+
+def test_the_collector_runs_rarely_while_a_kernel_is_compiled_and_as_before_afterwards():
+    before, seen = gc.get_threshold(), []
+
+    class Seen(event.Listener):
+        def on_start(self, _event):
+            seen.append(gc.get_threshold()[0])
+
+        on_end = on_start
+
+    @numba.njit
+    def inner(x):
+        return x + 1.0
+
+    @numba.njit
+    def outer(x):
+        return inner(x) + 1.0
+
+    @numba.njit
+    def wrong(x):
+        return inner(x).no_such_name
+
+    try:
+        gc.set_threshold(700, 10, 10)
+        with event.install_listener("numba:compile", Seen()):
+            assert outer(1.0) == 3.0
+            assert gc.get_threshold() == (700, 10, 10)
+            with pytest.raises(numba.TypingError):
+                wrong(1)
+        assert gc.get_threshold() == (700, 10, 10)
+        assert len(seen) % 2 == 0  # a start and an end of each, those of the failures too
+        ends_of_outermost = 2  # this listener comes after the reset
+        assert seen.count(700) == ends_of_outermost
+        assert seen.count(100_000) == len(seen) - ends_of_outermost >= 4
+        gc.set_threshold(0)
+        with event.install_listener("numba:compile", Seen()):
+            outer(1)
+        assert seen[-1] == seen[-2] == gc.get_threshold()[0] == 0
+    finally:
+        gc.set_threshold(*before)
