@@ -99,7 +99,7 @@ class Nearest:
         beside = [t for t in self._tests if t.startswith(f"tests/{folder}/")]
         named = [t for t in self._tests if paper and f"{paper[2]}_" in t.rpartition("/")[2]]
         groups = [direct, [mirror_of(f"{folder}.py")], named or self._named_after(path), beside]
-        if path.startswith("verify/claims/"):  # the tests of experiments know no claims
+        if named and path.startswith("verify/claims/"):  # the tests of experiments know no claims
             groups.remove(named)
         if path.startswith("bounds/"):  # formulas coded a second time
             groups.insert(0, beside)

@@ -13,6 +13,7 @@ from reports.engines import embedded_missing, typst_source
 from reports.latex_template import render_tex
 from reports.paper import (
     MOST,
+    _sizes,
     abstract,
     choose_findings,
     comparisons,
@@ -26,6 +27,7 @@ from reports.paper import (
 )
 from reports.picture import picture, render
 from reports.results import factor, onset, place, results, row_of, strength
+from reports.schema import Cell, decode
 from tests.reports.fakes import FakeRun, cell, claim, refuted, undrawn
 
 
@@ -379,3 +381,10 @@ def test_only_the_papers_figures_float_and_the_picture_stays_below_the_title(run
         standalone=False,
     )
     assert [part.partition(",")[0] for part in typst.split("placement: ")[1:]] == ["bottom", "auto"]
+
+
+def test_a_size_that_is_needed_counts_where_no_used_size_is_known_and_the_other_way_round() -> None:
+    sizes = ((None, 5.0), (20.0, None), (30.0, 7.0))
+    cells = [decode(cell(0, observed=used, bound=needed), Cell, "cell") for used, needed in sizes]
+    assert _sizes(cells) == ("$20$ to $30$", "$5$ to $7$")
+    assert _sizes([]) == ("none that was tried",) * 2
