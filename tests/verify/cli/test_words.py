@@ -218,7 +218,7 @@ def test_the_totals_of_an_experiment_are_sums_over_its_cells() -> None:
 # -- claims ----------------------------------------------------------------------------------------
 
 VIEW: dict[str, Any] = {
-    "kind": "upper bound", "expected": "SUPPORTED", "quantifiers": "for all m",
+    "kind": "upper bound", "mark": "SUPPORTED TO r", "quantifiers": "for all m",
     "statement": "e <= 1/m", "fails_with": "1/m",
     "assumptions": [{"name": "size", "text": "m > 1", "note": "added", "added": False},
                     {"name": "d", "text": "d > 0", "note": "", "added": False}],
@@ -233,7 +233,7 @@ VIEW: dict[str, Any] = {
 def test_info_tells_everything_about_a_claim() -> None:
     short = [
         ("kind", "upper bound"),
-        ("expected", "SUPPORTED"),
+        ("expected", "SUPPORTED TO r"),
         ("quantifiers", "for all m"),
         ("statement", "e <= 1/m"),
         ("fails with", "probability 1/m"),
