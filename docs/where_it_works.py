@@ -43,8 +43,9 @@ def successes(store: RunStore) -> dict[tuple[int, int, int], tuple[int, dict[str
     found = {}
     for place in places():
         table = store.table(END_TO_END, END_TO_END.check(cell(*place)), BLOCKS)
-        n = int((~table.failed).sum())
-        found[place] = n, {row: n - int(table[name].sum()) for row, name in ROWS.items()}
+        good = {row: ~table.failed & (table[name] == 0.0) for row, name in ROWS.items()}
+        # A trial that failed is no success, and it counts.
+        found[place] = table.failed.size, {row: int(each.sum()) for row, each in good.items()}
     return found
 
 

@@ -5,6 +5,7 @@ import runpy
 from contextlib import nullcontext
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from trials.experiments.sxy.end_to_end import END_TO_END
@@ -46,3 +47,19 @@ def test_table_and_drawing_show_the_stored_trials(script, tmp_path, capsys):
 
 def drawing(folder):
     return (folder / "drawing.svg").read_text(encoding="utf-8")
+
+
+def test_a_failed_trial_counts_and_is_no_success(script):
+    class Failing:
+        failed = np.array([False, True, False, False])
+
+        def __getitem__(self, name):
+            return np.array([0.0, np.nan, 1.0, 0.0 if name == "fail_both" else 1.0])
+
+    class Store:
+        def table(self, *_args):
+            return Failing()
+
+    found = script["successes"](Store())
+    assert set(found) == set(PLACES)
+    assert set(map(str, found.values())) == {"(4, {'both phases': 2, 'a random start': 1})"}
