@@ -83,6 +83,7 @@ def drawing(found: dict[tuple[int, int, int], tuple[int, dict[str, int]]]) -> st
             parts.append(text(LEFT - 30, top + (y + 0.6) * SIDE, f"d = {d}"))
     height = TOP + len(ROWS) * (len(DIMENSIONS) * SIDE + GAP) + 10
     parts.append(text(LEFT / 2, height - GAP + 6, "clients M"))
+    parts.append(text(width / 2, 16, "share of runs that reach the optima: white none, green all"))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
         f'font-family="sans-serif" font-size="12" fill="#222">{"".join(parts)}</svg>\n'
@@ -91,16 +92,18 @@ def drawing(found: dict[tuple[int, int, int], tuple[int, dict[str, int]]]) -> st
 
 def square(x: float, y: float, share: float) -> str:
     """A square from white (no success) to dark green, with its share where it is neither."""
-    words = "" if share in (0.0, 1.0) else text(x + SIDE / 2, y + SIDE * 0.6, f"{share:.2f}"[1:])
+    on = "#fff" if share > 0.6 else "#222"
+    at = x + SIDE / 2, y + SIDE * 0.6
+    words = "" if share in (0.0, 1.0) else text(*at, f"{share:.2f}"[1:], on)
     return (
         f'<rect x="{x:.0f}" y="{y:.0f}" width="{SIDE - 2}" height="{SIDE - 2}" stroke="#888" '
         f'fill="#00695c" fill-opacity="{share:.2f}"/>{words}'
     )
 
 
-def text(x: float, y: float, words: str) -> str:
+def text(x: float, y: float, words: str, colour: str = "#222") -> str:
     """Letters of 12 pixels around a place."""
-    return f'<text x="{x:.0f}" y="{y:.0f}" text-anchor="middle">{words}</text>'
+    return f'<text x="{x:.0f}" y="{y:.0f}" text-anchor="middle" fill="{colour}">{words}</text>'
 
 
 def main(folder: Path) -> None:
