@@ -15,21 +15,26 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from bounds.statement import Constant, Contrast, Printed, Term, Trend
+from bounds.statement import Constant, Contrast, Printed, Term
 from tests.verify.procedures.test_constants import claim as of_constants
-from tests.verify.procedures.test_stored_trials import compared, grid_of_powers, mean_claim, stated
+from tests.verify.procedures.test_stored_trials import (
+    compared,
+    dosed,
+    grid_of_powers,
+    growing,
+    mean_claim,
+    reproduced,
+    stated,
+)
 from tests.verify.toys import COIN, DECAY, DOSE, METHODS, N_STEPS, POWER, VALUE, stored
 from trials.run.experiment import Experiment
-from verify.decisions.means import INDICATOR, Knowledge
+from verify.decisions.means import Knowledge
 from verify.evidence import Evidence, Verdict
 from verify.procedures.base import Sampling
-from verify.procedures.comparison import Monotone
 from verify.procedures.interface import Sampled
 from verify.procedures.probability import Probability
 from verify.procedures.rate import Contraction, Rate, StatedRate
-from verify.procedures.reproduction import Reading, Reproduction
 from verify.procedures.sup_lower_bound import SupLB
-from verify.procedures.threshold import Threshold
 
 LEVEL = 0.05
 UNIT = Knowledge(low=0.0, high=1.0)
@@ -101,23 +106,10 @@ def comparison(**more: Any) -> World:
 
 
 def trend() -> World:
-    claim = Monotone(
-        statement=stated(
-            "comparison",
-            trends=(Trend(symbol=sp.Symbol("t"), direction="increases", margin=0.05),),
-        ),
-        sampling=Sampling(experiment=COIN, max_trials=128),
-        cells=tuple({"tag": t} for t in range(3)),
-        along="tag",
-        statistic=lambda table, _cell: table["bad"],
-        knowledge=lambda _cell: INDICATOR,
-        observable="the share",
-        failed=0.0,
-    )
     rows = [
         ({"tag": t}, (rng(t).random((128, 1)) < 0.2 + 0.3 * t) * 1.0, [9, 77]) for t in range(3)
     ]
-    return World(claim, COIN, rows)
+    return World(growing(0.0), COIN, rows)
 
 
 def rate() -> World:
@@ -159,36 +151,12 @@ def contraction() -> World:
 
 
 def reproduction() -> World:
-    claim = Reproduction(
-        statement=stated(
-            "reproduction",
-            printed=tuple(Printed(at={"t": float(t)}, value=0.4, tolerance=0.1) for t in (1, 2)),
-        ),
-        readings={
-            "plain": Reading(
-                sampling=Sampling(experiment=VALUE, max_trials=256, first=256),
-                cell=lambda at: {"tag": int(at["t"])},
-                statistic=lambda table, _cell: table["value"],
-                knowledge=lambda _cell: UNIT,
-                meaning="as stored",
-            )
-        },
-        named="plain",
-        observable="the value",
-    )
-    return World(claim, VALUE, shares(256, 1, 2))
+    printed = (Printed(at={"t": float(t)}, value=0.4, tolerance=0.1) for t in (1, 2))
+    return World(reproduced(lambda at: {"tag": int(at["t"])}, *printed), VALUE, shares(256, 1, 2))
 
 
 def threshold() -> World:
-    claim = Threshold(
-        statement=stated("threshold", relation=r"\le", terms=(Term(name="n", expr=sp.Integer(9)),)),
-        sampling=Sampling(experiment=DOSE, max_trials=32, first=16),
-        cells=({"need": 5.0}, {"need": 6.0}),
-        size="n",
-        grid=lambda _cell: (1, 2),
-        success=lambda table, _cell: table["success"] > 0,
-        event="success",
-    )
+    claim = dosed({"need": 5.0}, {"need": 6.0}, max_trials=32)
     rows = [
         ({"need": need, "n": n}, (rng(n).random((16, 1)) < 0.6) * 1.0, [2, 3, 11])
         for need in (5.0, 6.0)

@@ -58,6 +58,53 @@ def stated(kind, **more):
     )
 
 
+def growing(failed):
+    """Shares that grow along three cells, with the value of a failed trial."""
+    return Monotone(
+        statement=stated(
+            "comparison",
+            trends=(Trend(symbol=sp.Symbol("t"), direction="increases", margin=0.05),),
+        ),
+        sampling=Sampling(experiment=COIN, max_trials=128),
+        cells=tuple({"tag": t} for t in range(3)),
+        along="tag",
+        statistic=lambda table, _cell: table["bad"],
+        knowledge=lambda _cell: INDICATOR,
+        observable="the share",
+        failed=failed,
+    )
+
+
+def reproduced(cell, *printed):
+    """Printed means of stored values, ``cell`` the cell of each."""
+    reading = Reading(
+        sampling=Sampling(experiment=VALUE, max_trials=256, first=256),
+        cell=cell,
+        statistic=lambda table, _cell: table["value"],
+        knowledge=lambda _cell: UNIT,
+        meaning="as stored",
+    )
+    return Reproduction(
+        statement=stated("reproduction", printed=printed),
+        readings={"plain": reading},
+        named="plain",
+        observable="the value",
+    )
+
+
+def dosed(*cells, max_trials):
+    """The smallest of the sizes 1 and 2 with enough successes is at most nine."""
+    return Threshold(
+        statement=stated("threshold", relation=r"\le", terms=(Term(name="n", expr=sp.Integer(9)),)),
+        sampling=Sampling(experiment=DOSE, max_trials=max_trials, first=16),
+        cells=cells,
+        size="n",
+        grid=lambda _cell: (1, 2),
+        success=lambda table, _cell: table["success"] > 0,
+        event="success",
+    )
+
+
 # -- the trials that are read and asked for ------------------------------------------------------
 
 
@@ -273,18 +320,7 @@ def test_a_failed_trial_is_one_bad_trial_and_may_be_the_witness(run, both):
 
 def test_a_failed_trial_with_a_finite_value_is_the_largest_of_a_printed_number(run):
     printed = Printed(at={"scale": 1.0}, value=0.25, tolerance=0.1)
-    claim = Reproduction(
-        statement=stated("reproduction", printed=(printed,)),
-        readings={"plain": Reading(
-            sampling=Sampling(experiment=VALUE, max_trials=256, first=256),
-            cell=lambda at: {"scale": at["scale"]},
-            statistic=lambda table, _cell: table["value"],
-            knowledge=lambda _cell: UNIT,
-            meaning="as stored",
-        )},
-        named="plain",
-        observable="the value",
-    )  # fmt: skip
+    claim = reproduced(lambda at: {"scale": at["scale"]}, printed)
     values = np.full((256, 1), 0.25)
     whole = claim.decide(run(VALUE, [({"scale": 1.0}, values)]), LEVEL)
     assert whole.verdict is Verdict.SUPPORTED
@@ -296,19 +332,7 @@ def test_a_failed_trial_with_a_finite_value_is_the_largest_of_a_printed_number(r
 @pytest.mark.parametrize(("value", "word"), [(math.nan, "INCONCLUSIVE"), (0.0, "REFUTED")])
 def test_a_failed_trial_of_a_trend_has_the_declared_value(run, value, word):
     """Counts that grow.  In the last cell most trials failed, with the value one in the store."""
-    claim = Monotone(
-        statement=stated(
-            "comparison",
-            trends=(Trend(symbol=sp.Symbol("t"), direction="increases", margin=0.05),),
-        ),
-        sampling=Sampling(experiment=COIN, max_trials=128),
-        cells=tuple({"tag": t} for t in range(3)),
-        along="tag",
-        statistic=lambda table, _cell: table["bad"],
-        knowledge=lambda _cell: INDICATOR,
-        observable="the share",
-        failed=value,
-    )
+    claim = growing(value)
     counts = (20, 60, 110)
     samples = [(np.arange(128) < n).astype(float)[:, None] for n in counts]
     cells = list(claim.cells)
@@ -321,15 +345,7 @@ def test_a_failed_trial_of_a_trend_has_the_declared_value(run, value, word):
 
 def test_a_failed_trial_is_no_success_of_a_threshold(run):
     """Every trial says success, and every second one has failed."""
-    claim = Threshold(
-        statement=stated("threshold", relation=r"\le", terms=(Term(name="n", expr=sp.Integer(9)),)),
-        sampling=Sampling(experiment=DOSE, max_trials=16, first=16),
-        cells=({"need": 5.0},),
-        size="n",
-        grid=lambda _cell: (1, 2),
-        success=lambda table, _cell: table["success"] > 0,
-        event="success",
-    )
+    claim = dosed({"need": 5.0}, max_trials=16)
     ones = np.ones((16, 1))
     trials = [({"need": 5.0, "n": n}, ones, range(0, 16, 2)) for n in (1, 2)]
     evidence = claim.decide(run(DOSE, trials), LEVEL)
