@@ -35,31 +35,29 @@ def build_index(
         if name in without:
             continue
         statement = claim.statement
+        built = {profile.name: claim.build(profile) for profile in PROFILES.values()}
         index[name] = {
             "id": name,
             "paper": name.split(".")[0],
             "title": readable_text(statement.title),
             "kind": str(statement.kind),
             "expected": str(claim.expected),
-            "mark": expected_mark(claim),
+            "mark": _expected_mark(claim, built[claim.smallest_profile]),
             "source": readable_text(statement.source),
             "citation": statement.publication.label,
-            "profiles": {
-                profile.name: describe(claim, claim.build(profile)) for profile in PROFILES.values()
-            },
+            "profiles": {profile: describe(claim, each) for profile, each in built.items()},
         }
     return index
 
 
-def expected_mark(claim: Claim) -> str:
+def _expected_mark(claim: Claim, procedure: Procedure) -> str:
     """The expected verdict as a run prints it, ``SUPPORTED TO r`` where trials see no rarer event.
 
     r depends on a run's error level.
     """
-    coarse = claim.expected is Verdict.SUPPORTED and claim.build(
-        PROFILES[claim.smallest_profile]
-    ).is_coarse(FAMILYWISE_LEVEL)
-    return f"{claim.expected} TO r" if coarse else str(claim.expected)
+    if claim.expected is Verdict.SUPPORTED and procedure.is_coarse(FAMILYWISE_LEVEL):
+        return f"{claim.expected} TO r"
+    return str(claim.expected)
 
 
 def describe_planned(planned: Planned) -> dict[str, Any]:
