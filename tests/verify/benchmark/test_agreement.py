@@ -79,7 +79,7 @@ def test_ifca_is_that_of_table_3(rounds):
     params = linear.ROUNDS.check({"optima": "four", "n": 100})
     x, y, of, optima, truth = clients_of(params, 1)
     start = linear.near_start(params, optima, np.random.default_rng(2))
-    grams, moments = linear.losses(x.reshape(100, 100, 20), y.reshape(100, 100), 1.0)
+    grams, moments = linear.losses(x.reshape(100, 100, 20), y.reshape(100, 100))
     expected = quadratic_rounds(
         grams, moments, optima[truth], start, params["step"], params["local_steps"], rounds
     )

@@ -86,6 +86,14 @@ def nonzero_fit(cell: Params) -> None:
 
 
 @njit(cache=True, nogil=True)
+def _next_place(rng: np.random.Generator, places: IntArray, j: int) -> int:
+    """Exchange the j-th of some places for a random one that stands no earlier, and return it."""
+    other = j + int(rng.random() * (places.size - j))
+    places[j], places[other] = places[other], places[j]
+    return int(places[j])
+
+
+@njit(cache=True, nogil=True)
 def _fill_sparse(rng: np.random.Generator, features: FloatArray) -> None:
     """Put 5 standard normal numbers at random places of every row. ``features`` (rows, d) is zero.
 
@@ -95,9 +103,8 @@ def _fill_sparse(rng: np.random.Generator, features: FloatArray) -> None:
     places = np.arange(d)
     for i in range(rows):
         for j in range(5):
-            other = j + int(rng.random() * (d - j))
-            places[j], places[other] = places[other], places[j]
-            features[i, places[j]] = rng.standard_normal()
+            place = _next_place(rng, places, j)
+            features[i, place] = rng.standard_normal()
 
 
 def sparse_features(rng: np.random.Generator, rows: int, d: int) -> FloatArray:
@@ -129,10 +136,9 @@ def _add_sparse(
         for _ in range(n):
             response = rng.standard_normal()
             for j in range(5):
-                other = j + int(rng.random() * (d - j))
-                places[j], places[other] = places[other], places[j]
+                place = _next_place(rng, places, j)
                 values[j] = rng.standard_normal()
-                response += values[j] * models[i, places[j]]
+                response += values[j] * models[i, place]
             for j in range(5):
                 moments[i, places[j]] += values[j] * response
                 for h in range(5):
@@ -158,13 +164,20 @@ def draw_users(params: Params, rng: np.random.Generator) -> Users:
     n, d = params["n"], params["d"]
     if n < _FEW * d:
         features, responses, optima, truth = draw(params, rng)
-        kept = least_squares(features, responses)
-        return Users(*losses(features, responses, 1.0), kept.theta, optima, truth)
+        fits = least_squares(features, responses).theta
+        return Users(*losses(features, responses), fits, optima, truth)
     optima, truth = _draw_optima(params, rng)
     grams, moments = np.zeros((params["m"], d, d)), np.zeros((params["m"], d))
     _add_sparse(rng, n, optima[truth], grams, moments)
     fits = np.asarray(np.linalg.solve(grams, moments[:, :, None])[:, :, 0], dtype=np.float64)
     return Users(grams / n, moments / n, fits, optima, truth)
+
+
+def losses(features: FloatArray, responses: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Hessians (m, d, d) of half the mean squared residual, and minus gradients (m, d) at zero."""
+    scale, transposed = 1.0 / features.shape[1], features.transpose(0, 2, 1)
+    moments = scale * np.matmul(transposed, responses[:, :, None])[:, :, 0]
+    return scale * np.matmul(transposed, features), moments
 
 
 def _draw_optima(params: Params, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
@@ -290,18 +303,6 @@ def near_start(params: Params, optima: FloatArray, rng: np.random.Generator) -> 
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     share = rng.uniform(params["nearest"], params["farthest"], (optima.shape[0], 1))
     return np.asarray(optima + share * separation * directions)
-
-
-def losses(
-    features: FloatArray, responses: FloatArray, gradient: float
-) -> tuple[FloatArray, FloatArray]:
-    """Hessians (m, d, d) of the users' losses, and minus their gradients (m, d) at zero.
-
-    ``gradient`` is 2 for the mean squared residual and 1 for half of it.
-    """
-    scale, transposed = gradient / features.shape[1], features.transpose(0, 2, 1)
-    moments = scale * np.matmul(transposed, responses[:, :, None])[:, :, 0]
-    return scale * np.matmul(transposed, features), moments
 
 
 def _match(params: Params, rng: np.random.Generator) -> list[float]:
