@@ -583,7 +583,8 @@ CLAIMS = (
         "table-1-order", "IFCA is above one model and above local models", "Table I",
         (("global", "<", "ifca", 0.0), ("local", "<", "ifca", 0.0)), ROTATED, digit_cells,
         DIGITS + "One random start.",
-        expected=Verdict.INCONCLUSIVE,
+        expected=Verdict.INCONCLUSIVE,  # on 60 clients local models win with two seeds of ten
+        larger={"standard": Verdict.SUPPORTED},
     ),
     compared(
         "table-1-identities", "IFCA finds the rotations, and is as good as with known rotations",

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from typing import Any, Literal, get_type_hints
 
@@ -97,6 +97,8 @@ class Claim:
     weight : share of its paper's error level, relative to the paper's other statistical claims.
     smallest_profile : the smallest profile at which the claim is run.  At smaller ones it is listed
         as not run, with ``why_not_smaller``.
+    larger : the verdicts expected from a larger profile on, for a claim that stays open at the
+        smaller ones.
     hidden : values of the assumptions' hidden constants with which every cell meets them.
     sharper : a sharper statement that has a proof, with the symbols of this one.  A changed
         statement that stays above it is true (`verify.mutation.harder.follows_from`).
@@ -112,6 +114,7 @@ class Claim:
     weight: float = 1.0
     smallest_profile: str = "quick"
     why_not_smaller: str = ""
+    larger: Mapping[str, Verdict] = field(default_factory=dict)
     hidden: Mapping[str, float] = field(default_factory=dict)
     sharper: Statement | None = None
     identity: str = ""
@@ -127,6 +130,17 @@ class Claim:
             raise InvalidParameter(
                 f"{self.id}: a claim that is not run below {self.smallest_profile!r} must say why "
                 "(why_not_smaller)"
+            )
+        for profile in self.larger:
+            if profile not in names[names.index(self.smallest_profile) + 1 :]:
+                raise InvalidParameter(
+                    f"{self.id}: larger={{{profile!r}: ...}} must name a profile above "
+                    f"{self.smallest_profile!r}"
+                )
+        if self.larger and self.expected is not Verdict.INCONCLUSIVE:
+            raise InvalidParameter(
+                f"{self.id}: expected={self.expected} must be INCONCLUSIVE where a larger profile "
+                "changes it: more trials decide an open claim and leave other verdicts as they are"
             )
 
     @property
@@ -146,6 +160,12 @@ class Claim:
         if names.index(profile) >= names.index(self.smallest_profile):
             return ""
         return f"not run below {self.smallest_profile}: {self.why_not_smaller}"
+
+    def at(self, profile: str) -> Claim:
+        """This claim with the verdict that is expected at a profile (``larger``)."""
+        reached = list(PROFILES)[: list(PROFILES).index(profile) + 1]
+        changed = [self.larger[name] for name in reached if name in self.larger]
+        return replace(self, expected=changed[-1], larger={}) if changed else self
 
     def build(self, profile: Profile) -> Procedure:
         """The procedure that tries this claim's statement with the profile's budget."""
@@ -229,6 +249,7 @@ def claim(
     weight: float = 1.0,
     smallest_profile: str = "quick",
     why_not_smaller: str = "",
+    larger: Mapping[str, Verdict] | None = None,
     hidden: Mapping[str, float] | None = None,
     sharper: Statement | None = None,
     identity: str = "",
@@ -253,6 +274,7 @@ def claim(
             weight=weight,
             smallest_profile=smallest_profile,
             why_not_smaller=why_not_smaller,
+            larger=dict(larger or {}),
             hidden=dict(hidden or {}),
             sharper=sharper,
             identity=identity,
@@ -269,6 +291,7 @@ _FIELDS = frozenset(
         "weight",
         "smallest_profile",
         "why_not_smaller",
+        "larger",
         "hidden",
         "sharper",
         "identity",

@@ -100,7 +100,7 @@ def plan(catalogue: Mapping[str, Claim], texts: Sequence[str], profile: Profile)
             not_run[str(selection)] = reason
             continue
         try:
-            found = _plan(selection, claim, profile)
+            found = _plan(selection, claim.at(profile.name), profile)
             if isinstance(catalogue, Catalogue):
                 found = replace(found, placebos=catalogue.placebos_of(claim.id))
             planned.append(found)

@@ -8,7 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trials.checks import InvalidParameter
+from verify.cli import describe
+from verify.evidence import Verdict
 from verify.papers import catalogue
+from verify.plan import plan
 from verify.procedures.base import PROFILES
 from verify.selection import Selection, parse_selection, select
 
@@ -24,6 +27,25 @@ def test_a_smallest_profile_is_one_that_exists_and_comes_with_a_reason():
         replace(claim, smallest_profile="huge")
     with pytest.raises(InvalidParameter, match="not run below 'full' must say why"):
         replace(claim, smallest_profile="full")
+
+
+def test_a_larger_profile_may_decide_a_claim_that_is_open_at_a_smaller_one():
+    """Its verdicts are expected from that profile on, and `list` names them."""
+    claim = catalogue()["ifca.thm1"]
+    wanted = {"standard": Verdict.SUPPORTED}
+    open_at_first = replace(claim, expected=Verdict.INCONCLUSIVE, larger=wanted)
+    expected = [open_at_first.at(name).expected for name in PROFILES]
+    assert expected == [Verdict.INCONCLUSIVE, Verdict.SUPPORTED, Verdict.SUPPORTED]
+    runs = [plan({claim.id: open_at_first}, [claim.id], profile) for profile in PROFILES.values()]
+    assert [run.claims[0].claim.expected for run in runs] == expected
+    mark = describe._expected_mark(open_at_first, claim.build(PROFILES["quick"]))
+    assert mark == "INCONCLUSIVE, SUPPORTED from standard on"
+    with pytest.raises(
+        InvalidParameter, match=r"'quick': \.\.\.\} must name a profile above 'quick'"
+    ):
+        replace(open_at_first, larger={"quick": Verdict.REFUTED})
+    with pytest.raises(InvalidParameter, match="expected=SUPPORTED must be INCONCLUSIVE where"):
+        replace(claim, larger=wanted)
 
 
 def test_whether_a_claim_is_statistical_is_read_off_its_builder_or_off_what_it_builds():

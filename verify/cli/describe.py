@@ -45,7 +45,9 @@ def build_index(
             "mark": _expected_mark(claim, built[claim.smallest_profile]),
             "source": readable_text(statement.source),
             "citation": statement.publication.label,
-            "profiles": {profile: describe(claim, each) for profile, each in built.items()},
+            "profiles": {
+                profile: describe(claim.at(profile), each) for profile, each in built.items()
+            },
         }
     return index
 
@@ -53,8 +55,11 @@ def build_index(
 def _expected_mark(claim: Claim, procedure: Procedure) -> str:
     """The expected verdict as a run prints it, ``SUPPORTED TO r`` where trials see no rarer event.
 
-    r depends on a run's error level.
+    r depends on a run's error level.  Verdicts that a larger profile changes are named behind it.
     """
+    later = "".join(f", {verdict} from {profile} on" for profile, verdict in claim.larger.items())
+    if later:
+        return f"{claim.expected}{later}"
     if claim.expected is Verdict.SUPPORTED and procedure.is_coarse(FAMILYWISE_LEVEL):
         return f"{claim.expected} TO r"
     return str(claim.expected)
