@@ -182,3 +182,4 @@ def hard_families() -> Iterator[Clustered]:
     yield two_valued(line, (2, 1, 1, 1), towards, 1)
     yield two_valued(line[:1], (4,), towards, 1)
     yield two_valued(line[:1], (2,), towards, 1)
+    yield simplex((60, 1, 1), 1)

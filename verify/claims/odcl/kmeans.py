@@ -466,12 +466,24 @@ _POINTS_TRIED = 2000
 def cluster_size(point: Point) -> int:
     """The points of a cluster with which Definition 3 holds in spite of the outliers.
 
-    The smaller norm of Definition 3 is at most the Frobenius norm.
+    The smaller norm of Definition 3 is at most the Frobenius norm.  It is divided by the roots of
+    the two smallest sizes.  With two clusters the larger one adds less.
     """
     n_outliers = point["outliers"] * (point["k"] if point["all"] else 1)
-    return int(
-        4 + point["outliers"] + math.ceil(4.0 * n_outliers * (point["c"] * point["reach"]) ** 2)
-    )
+    two_sizes = 1.0 + (point["ratio"] ** -0.5 if point["k"] == 2 else 1.0)
+    needed = n_outliers * (two_sizes * point["c"] * point["reach"]) ** 2
+    return int(4 + point["outliers"] + math.ceil(needed))
+
+
+def cluster_sizes(point: Point) -> list[int]:
+    """The sizes of all clusters.  One of the first two is ``ratio`` times as large as the others.
+
+    With ``own`` it is the one at which the outliers look, else the one to which they belong.  The
+    smaller one is that whose share they change.
+    """
+    sizes = [cluster_size(point)] * point["k"]
+    sizes[1 if point["own"] else 0] *= point["ratio"]
+    return sizes
 
 
 def with_outliers(point: Point) -> Clustered:
@@ -480,12 +492,13 @@ def with_outliers(point: Point) -> Clustered:
     In the first cluster, or in all, ``outliers`` points lie the share ``reach`` of the way to the
     next mean.
     """
-    k, outliers, reach, size = point["k"], point["outliers"], point["reach"], cluster_size(point)
+    k, outliers, reach, sizes = point["k"], point["outliers"], point["reach"], cluster_sizes(point)
     means = np.eye(k)
-    labels = np.repeat(np.arange(k), size)
+    labels = np.repeat(np.arange(k), sizes)
     points = means[labels]
     for j in range(k if point["all"] else 1):
-        points[j * size : j * size + outliers] += reach * (means[(j + 1) % k] - means[j])
+        first = sum(sizes[:j])
+        points[first : first + outliers] += reach * (means[(j + 1) % k] - means[j])
     return Clustered(points, labels)
 
 
@@ -503,7 +516,10 @@ def part_one(
     constants: Choice = _CONSTANTS,
     present: Callable[[SearchResult], Presentation] | None = None,
 ) -> Search:
-    """The share of right or foreign points after Part I, on clusters with outliers."""
+    """The share of right or foreign points after Part I, on clusters with outliers.
+
+    They lie beyond the middle of two means: all others are right, which says nothing of the bound.
+    """
 
     def found(point: Point) -> float:
         data, rng = with_outliers(point), np.random.default_rng(point["seed"])
@@ -511,7 +527,7 @@ def part_one(
         return share(overlaps(fit.labels[0], data.labels, data.k))
 
     def separated(point: Point) -> bool:
-        if cluster_size(point) * point["k"] > _POINTS_TRIED:
+        if sum(cluster_sizes(point)) > _POINTS_TRIED:
             return False
         data = with_outliers(point)
         return data.gap >= center_separation(data, point["c"])
@@ -523,10 +539,10 @@ def part_one(
         {
             "k": IntRange(2, 3, meaning=CLUSTERS),
             "outliers": IntRange(
-                0, 1, meaning="number of outliers in the first cluster, or in every cluster"
+                1, 2, meaning="number of outliers in the first cluster, or in every cluster"
             ),
             "reach": Interval(
-                0.1,
+                0.5,
                 0.6,
                 meaning="share of the way to the next cluster mean at which the outliers lie",
             ),
@@ -535,10 +551,15 @@ def part_one(
                 1,
                 meaning="place of the outliers, the first cluster only (0) or every cluster (1)",
             ),
+            "ratio": Choice((1, 4, 16), meaning="size of one cluster over that of the others"),
+            "own": Choice(
+                (share is own_share,),
+                meaning="whether the cluster at which the outliers look is the larger one",
+            ),
             "c": constants,
             "seed": _SEED,
         },
-        budget=max(profile.searches // 80, 16),
+        budget=max(profile.searches // 4, 16),
         where=separated,
         everywhere=_WITH_OUTLIERS[statement.id],
         present=present,

@@ -663,10 +663,21 @@ def fig_5_phase(statement: Statement, _profile: Profile) -> Vacuity:
 
 @claim("odcl.remark14", br.REMARK_14)
 def remark_14(statement: Statement, profile: Profile) -> Search:
-    """Single samples of the designs in one dimension, over the whole parameter space."""
+    """Single samples of the designs in one dimension, over the whole parameter space.
+
+    The remark does not ask that a local fit lies in the parameter space.  So that of the two-point
+    design, whose optimum is zero, may be smaller, and a gradient at the optimum may rule.
+    """
+
+    def constants(point: Point) -> dict[str, float]:
+        own = constants_of(point)
+        if point["design"] == "two-point":
+            own["R"] *= point["room"]
+            own["G_F"] = own["mu"] * own["R"]
+        return own
 
     def distance(point: Point) -> float:
-        own = constants_of(point)
+        own = constants(point)
         theta, sign = point["place"] * own["R"], 1.0 if point["sample"] else -1.0
         if point["design"] == "two-point":
             curvature = point["scale"] * (1.0 if point["sample"] else point["skew"])
@@ -682,13 +693,16 @@ def remark_14(statement: Statement, profile: Profile) -> Search:
         {
             **LINE,
             "design": Choice(("two-point", "cosh"), meaning=LINE["design"].meaning),
+            "room": LogInterval(
+                1e-6, 1.0, meaning="radius $R$ over that of all local fits (two-point)"
+            ),
             "place": Interval(-1.0, 1.0, meaning="parameter $\\theta$ in units of $R$"),
             "sample": Choice(
                 (0, 1), meaning="number of the drawn sample, of the two that the design has"
             ),
         },
-        at=constants_of,
+        at=constants,
         everywhere=reductions.smooth_gradients(
-            lambda point: {"distance": (1 + abs(point["place"])) * constants_of(point)["R"]}
+            lambda point: {"distance": (1 + abs(point["place"])) * constants(point)["R"]}
         ),
     )

@@ -194,13 +194,23 @@ def test_the_simplex_needs_exactly_the_sharpened_separation():
 
 
 def test_clusters_with_outliers_just_meet_definition_3():
+    sizes = {"ratio": 1, "own": False}
     for k, outliers, every, reach in itertools.product((2, 3), (0, 1), (0, 1), (0.3, 0.55)):
-        point = {"k": k, "outliers": outliers, "all": every, "reach": reach, "c": 12.0}
+        point = {"k": k, "outliers": outliers, "all": every, "reach": reach, "c": 12.0, **sizes}
         data = kmeans.with_outliers(point)
         ratio = data.gap / max(separability.center_separation(data, 12.0), 1e-300)
         assert ratio >= 0.98
         if outliers:
             assert ratio < 2.5
+
+
+def test_an_outlier_beside_a_large_cluster_is_a_larger_share_of_its_small_one():
+    """The share comes close to 4/c^2, where equal clusters stay below 1/c^2."""
+    point = {"k": 2, "outliers": 1, "all": 0, "reach": 0.51, "c": 14.0, "ratio": 16, "own": False}
+    data = kmeans.with_outliers(point)
+    assert data.gap >= separability.center_separation(data, 14.0)
+    assert 2.2 / 14.0**2 < 1 / data.sizes.min() < 4 / 14.0**2
+    assert data.sizes.max() == 16 * data.sizes.min()
 
 
 def test_the_relative_reduction_is_that_of_the_requirements():

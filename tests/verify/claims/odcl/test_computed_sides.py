@@ -199,7 +199,7 @@ def test_sample_sizes_stand_above_the_requirement_by_the_stated_share() -> None:
 @pytest.mark.parametrize(("everywhere", "outliers"), [(False, 3), (True, 9)])
 def test_a_cluster_outweighs_its_outliers(everywhere: bool, outliers: int) -> None:
     """4 points and the outliers, and 4 (c reach)^2 for every outlier of all clusters."""
-    point = {"outliers": 3, "k": 3, "all": everywhere, "c": 2.0, "reach": 1.3}
+    point = {"outliers": 3, "k": 3, "all": everywhere, "c": 2.0, "reach": 1.3, "ratio": 1}
     assert kmeans.cluster_size(point) == 4 + 3 + math.ceil(4 * outliers * (2.6) ** 2)
 
 
