@@ -101,7 +101,8 @@ def planted() -> list[Planted]:
 def outcomes(statements: Sequence[Planted], seed: int = SEED) -> Iterator[tuple[Planted, str]]:
     """Each statement with *lost*, *kept* or *refused*, and the verdict.
 
-    A claim without support of its own gives *not asked*: nothing can be lost there.
+    A claim without support of its own, or whose own decision ends with an error, gives *not asked*:
+    nothing can be lost there.
     """
     found = catalogue()
     for claim_id in dict.fromkeys(s.claim for s in statements):
@@ -115,7 +116,12 @@ def outcomes(statements: Sequence[Planted], seed: int = SEED) -> Iterator[tuple[
             own = claim.build(QUICK)
             while missing := demands(own, placebos, store, LEVEL):
                 ensure(store, missing, executor)
-            evidence = decide(own, placebos, store, LEVEL)
+            try:
+                evidence = decide(own, placebos, store, LEVEL)
+            except REFUSALS as error:
+                for statement in (s for s in statements if s.claim == claim_id):
+                    yield statement, f"not asked: {error}"
+                continue
             examined = Examination(
                 claim=claim,
                 profile=QUICK,
