@@ -120,7 +120,7 @@ def test_a_claim_shows_its_trials_beside_the_printed_values(page, tmp_path):
         found = small.decide(store, 0.05)
     assert found.verdict.name == "INCONCLUSIVE"
     table = next(t for t in found.tables if t.title.endswith("glyphs: comparison"))
-    assert [row[0] for row in table.rows[:2]] == ["ifca", "global"]
+    assert [row[0] for row in table.rows[:2]] == ["IFCA", "one global model"]
     assert not any(row[1] == "94.20 ± 0.03" for row in table.rows), "n = 10 is not in the paper"
 
 
@@ -199,7 +199,7 @@ def test_files_by_path_are_a_reproduction_only_with_the_published_checksums(
     table = {name: np.repeat(value, 2) for name, value in found.items()}
     shown = page.beside("Table I", page.PRINTED[4800, 50], cell, table)
     assert shown.title.endswith("mnist: comparison")
-    assert shown.rows[0][:2] == ("ifca", "94.20 ± 0.03")
+    assert shown.rows[0][:2] == ("IFCA", "94.20 ± 0.03")
     assert len(shown.columns) == 3
     table |= {
         "original": np.ones(2),
@@ -210,12 +210,22 @@ def test_files_by_path_are_a_reproduction_only_with_the_published_checksums(
     assert shown.title.endswith("mnist: reproduction")
     assert shown.rows[0][3].startswith("-0.20 [-12.9")
     rows = {row[0]: row[1:] for row in shown.rows}
-    assert rows["ifca - global, paired, points"][1] == "+19.00 [-31.82, +69.82]"
-    assert rows["ifca_floats"][2] == ""
-    assert not {"best", "best_identities", "wide", "used"} & set(rows), "one start, no spare model"
+    gain = rows["IFCA - one global model, paired"]
+    assert gain[:2] == ("+7.46", "+19.00 [-31.82, +69.82]")
+    assert rows["IFCA - oracle, known clusters, paired"][0] == "not printed"
+    assert rows["sent by IFCA (floats)"][2] == ""
+    spare = {page.WORDS[name] for name in ("best", "best_identities", "wide", "used")}
+    assert not spare & set(rows), "one start, no spare model"
     several = page.beside("Table I", {}, {**cell, "starts": 2, "spare": 1}, table)
-    assert {"best", "best_identities", "wide", "used"} <= {row[0] for row in several.rows}
+    assert spare <= {row[0] for row in several.rows}
     assert {len(row) for row in shown.rows} == {len(shown.columns)} == {4}
+
+
+def test_every_column_of_an_experiment_has_words_for_a_report(page):
+    """All but the share that a majority is compared with, and the mark of original files."""
+    columns = {*page.ROTATED.columns, *page.WRITERS.columns, *page.STYLES.columns}
+    assert columns - set(page.WORDS) == {"most", "original"}
+    assert len(set(page.WORDS.values())) == len(page.WORDS)
 
 
 def test_limits_of_what_is_measured_less_what_is_printed_are_those_of_welch(page):
