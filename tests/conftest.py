@@ -2,8 +2,8 @@
 
 The tests of one file share a worker, because they share what the file builds.  Two files are too
 long for one worker: in `tests/test_every_claim.py` the tests of one claim share it, and in
-`tests/records/test_records.py` the records of one kind.  The groups that take longest begin first,
-so that no worker is left alone with one at the end.
+`tests/records/test_records.py` the records of one kind (`tests.groups`).  The groups that take
+longest begin first, so that no worker is left alone with one at the end.
 
 Without the compiler a test that takes too long is skipped, and kernels may overflow.  Machine code
 does not warn when a number overflows.  The interpreter warns in the same kernel at the same number.
@@ -38,12 +38,13 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
-from tests import forking
+from tests import forking, groups
 from verify.arithmetic import settle
 
 settle()  # no test module has loaded NumPy yet, and children inherit what this sets
@@ -142,26 +143,23 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("filterwarnings", "ignore::RuntimeWarning")
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Name the group of every test, for ``--dist loadgroup``.
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Whole groups, for ``--dist loadgroup``.  Some tasks install pytest without xdist."""
+    return groups.scheduler(config, log) if config.getoption("dist") == "loadgroup" else None
 
-    Some tasks install pytest without xdist.  Its marker does not exist there.
-    """
-    if not config.pluginmanager.hasplugin("xdist"):
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let the workers of xdist begin with the groups that take longest."""
+    if not hasattr(config, "workerinput"):
         return
-    last, ranks = len(_LONGEST), dict.fromkeys(items, 0)
-    for item in items:
-        group = item.nodeid.partition("::")[0]
-        values = getattr(item, "callspec", None)
-        if group.endswith("test_every_claim.py") and values is not None:
-            group += f"::{values.params.get('name', '')}"
-        elif group.endswith("test_records.py") and values is not None:
-            kind = values.params["kind"]
-            group += f"::{'claims' if kind == 'phrases' else kind}"  # phrases are the claims' own
-        item.add_marker(pytest.mark.xdist_group(group))
-        ranks[item] = next((i for i, name in enumerate(_LONGEST) if group.startswith(name)), last)
-    if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: ranks[item])
+    last = len(_LONGEST)
+
+    def rank(item: pytest.Item) -> int:
+        group = groups.group_of(item.nodeid)
+        return next((i for i, name in enumerate(_LONGEST) if group.startswith(name)), last)
+
+    items.sort(key=rank)
 
 
 def pytest_collection_finish() -> None:
