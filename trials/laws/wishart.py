@@ -33,6 +33,7 @@ The remaining rows of the Bartlett factor are unconditional.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -43,6 +44,15 @@ from trials.laws.pairwise import log_tail, margin, tail_draw
 _DRAW_ALL = 0.5
 _LOG_2 = math.log(2.0)
 _SURE = 800.0  # exp(-746) is the smallest float above zero; the rest pays for rounding
+
+
+class _Work(NamedTuple):
+    """Work space: the rivals' margins, their roots, probabilities (k,), and the matrix C (k, k)."""
+
+    margins: FloatArray
+    roots: FloatArray
+    tail: FloatArray
+    cov: FloatArray
 
 
 @njit(cache=True, nogil=True)
@@ -356,6 +366,63 @@ def _possible(alive: IntArray, own: int, tail: FloatArray) -> IntArray:
 
 
 @njit(cache=True, nogil=True)
+def _draw_movers(
+    theta: FloatArray,
+    centre: FloatArray,
+    alive: IntArray,
+    own: int,
+    left: int,
+    limit: float,
+    sigma: float,
+    n: int,
+    max_candidates: float,
+    rng: np.random.Generator,
+    work: _Work,
+    counts: IntArray,
+) -> bool:
+    """Move the clients of one cluster that prefer a rival, among ``left`` that may.
+
+    ``work.tail`` holds limits on the rivals' probabilities, and ``limit`` their sum, at most 1.
+    ``counts`` (k,) has all clients of the cluster at ``own``, and receives the labels.  Returns
+    False where ``max_candidates`` is exceeded.
+    """
+    # Each way out leaves draws undone: the order of the draws, which the stream fixes, is read from
+    # top to bottom.
+    margins, roots, tail, cov = work
+    total = _tails(theta, centre, alive, own, sigma, n, margins, roots, tail)
+    total = min(total, limit)  # above it by rounding alone, or where every client is drawn
+    if alive.size == 2:
+        other = alive[0] + alive[1] - own
+        moved = rng.binomial(left, min(tail[other] / limit, 1.0))
+        counts[own] -= moved
+        counts[other] = moved
+        return True
+    if alive.size == 1 or total == 0.0:
+        return True
+    if counts[own] * (total if total < _DRAW_ALL else 1.0) > max_candidates:
+        return False
+    if total < _DRAW_ALL:
+        left = rng.binomial(left, total / limit)
+        if left == 0:
+            return True
+    possible = _possible(alive, own, tail)
+    _loss_covariance(theta, centre, sigma, possible, cov)
+    if total >= _DRAW_ALL:
+        counts[own] = 0
+        _draw_every_client(cov, possible, left, n, rng, counts)
+        return True
+    for j in possible:
+        if j == own or left == 0:
+            continue
+        picked = rng.binomial(left, min(tail[j] / total, 1.0))
+        total -= tail[j]
+        left -= picked
+        if picked > 0:
+            _draw_candidates(cov, possible, own, j, margins[j], roots[j], picked, n, rng, counts)
+    return True
+
+
+@njit(cache=True, nogil=True)
 def label_counts(
     theta: FloatArray,
     theta_star: FloatArray,
@@ -404,15 +471,10 @@ def label_counts(
     >>> counts.sum(axis=1).tolist()
     [40, 60]
     """
-    # Each way out of the loop over clusters leaves draws undone: the order of the draws, which the
-    # stream fixes, is read from top to bottom.
     k, d = theta.shape
     representative = np.empty(k, np.int64)
     alive = _distinct_models(theta, representative)
-    margins = np.empty(k)
-    roots = np.empty(k)
-    tail = np.empty(k)
-    cov = np.empty((k, k))
+    work = _Work(np.empty(k), np.empty(k), np.empty(k), np.empty((k, k)))
     columns = np.empty((d, k))
     for j in range(k):
         for c in range(d):
@@ -425,43 +487,16 @@ def label_counts(
         own = representative[a]
         counts[a, own] = left = sizes[a]
         _squared_distances(columns, theta_star[a], squares)
-        limit = _limit_tails(alive, own, squares, rounding, sigma, n, tail)
+        limit = _limit_tails(alive, own, squares, rounding, sigma, n, work.tail)
         if limit < _DRAW_ALL:
             left = rng.binomial(left, limit)
             if left == 0:
                 continue
         else:
             limit = 1.0
-        total = _tails(theta, theta_star[a], alive, own, sigma, n, margins, roots, tail)
-        total = min(total, limit)  # above it by rounding alone, or where every client is drawn
-        if alive.size == 2:
-            other = alive[0] + alive[1] - own
-            moved = rng.binomial(left, min(tail[other] / limit, 1.0))
-            counts[a, own] -= moved
-            counts[a, other] = moved
-            continue
-        if alive.size == 1 or total == 0.0:
-            continue
-        if sizes[a] * (total if total < _DRAW_ALL else 1.0) > max_candidates:
+        if not _draw_movers(
+            theta, theta_star[a], alive, own, left, limit, sigma, n, max_candidates, rng, work,
+            counts[a],
+        ):  # fmt: skip
             return False
-        if total < _DRAW_ALL:
-            left = rng.binomial(left, total / limit)
-            if left == 0:
-                continue
-        possible = _possible(alive, own, tail)
-        _loss_covariance(theta, theta_star[a], sigma, possible, cov)
-        if total >= _DRAW_ALL:
-            counts[a, own] = 0
-            _draw_every_client(cov, possible, left, n, rng, counts[a])
-            continue
-        for j in possible:
-            if j == own or left == 0:
-                continue
-            picked = rng.binomial(left, min(tail[j] / total, 1.0))
-            total -= tail[j]
-            left -= picked
-            if picked > 0:
-                _draw_candidates(
-                    cov, possible, own, j, margins[j], roots[j], picked, n, rng, counts[a]
-                )
     return True

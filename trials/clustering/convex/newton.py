@@ -462,6 +462,19 @@ def _line_search(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _forcing(norm: float, start: float, eps: float, tol: float) -> float:
+    """The share of the gradient that a step may leave, from its dual norm now and at the start.
+
+    A smoothed problem is a stage on the way.  An exact one is solved ever more tightly while it
+    converges, and never more tightly than the last step needs.
+    """
+    if eps != 0.0:
+        return 0.1
+    quadratic = max(1e-3, 0.3 * math.sqrt(norm / start))
+    return min(0.1, max(quadratic, 0.3 * tol / norm))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def newton(
     b: FloatArray,
     mass: FloatArray,
@@ -502,12 +515,7 @@ def newton(
     out[1] = 0.0
     out[2] = 0.0
     while norm > tol and out[1] < max_steps and stalled < 3 and slow <= patience:
-        # A smoothed problem is a stage on the way.  An exact one is solved ever more tightly while
-        # it converges, and never more tightly than the last step needs.
-        forcing = 0.1
-        if eps == 0.0:
-            quadratic = max(1e-3, 0.3 * math.sqrt(norm / start))
-            forcing = min(0.1, max(quadratic, 0.3 * tol / norm))
+        forcing = _forcing(norm, start, eps, tol)
         # The inverse costs as much as many products, so an old one is used while it converges.
         if products > _STALE:
             _preconditioner(mass, first, lam, mu, inverse)

@@ -185,6 +185,27 @@ def single_precision(
 
 
 @njit(cache=True, nogil=True)
+def _scale_centers(
+    centers: FloatArray, origin: FloatArray, scale: float, moved: SingleArray, half_sq: SingleArray
+) -> float:
+    """Shift and scale centres as `single_precision` does points.  Returns the largest squared norm.
+
+    ``centers`` is (k, d).  ``moved`` (k, d) receives the scaled centres and ``half_sq`` (k,) half
+    their squared norms.
+    """
+    radius_sq = 0.0
+    for k in range(centers.shape[0]):
+        norm_sq = 0.0
+        for j in range(centers.shape[1]):
+            c = (centers[k, j] - origin[j]) * scale
+            moved[k, j] = c
+            norm_sq += c * c
+        half_sq[k] = 0.5 * norm_sq
+        radius_sq = max(radius_sq, norm_sq)
+    return radius_sq
+
+
+@njit(cache=True, nogil=True)
 def screened_assign(
     points_t: FloatArray,
     blocks: SingleArray,
@@ -203,21 +224,13 @@ def screened_assign(
     (m,).  The arguments from ``blocks`` to ``scale`` are those of `single_precision`, the scale not
     0.  ``nearest_sq`` is used as work space: squared distances are not computed.
     """
-    # One function, because the bound on the rounding of a score stands beside the code that makes
-    # the score, and a call for each block would keep the inner loops from being vectorised.
+    # One loop over blocks, because the bound on the rounding of a score stands beside the code that
+    # makes the score, and a call for each block would keep the inner loops from being vectorised.
     d, m = points_t.shape
     n_clusters = centers.shape[0]
     moved = np.empty((n_clusters, d), np.float32)
     half_sq = np.empty(n_clusters, np.float32)
-    radius_sq = 0.0
-    for k in range(n_clusters):
-        norm_sq = 0.0
-        for j in range(d):
-            c = (centers[k, j] - origin[j]) * scale
-            moved[k, j] = c
-            norm_sq += c * c
-        half_sq[k] = 0.5 * norm_sq
-        radius_sq = max(radius_sq, norm_sq)
+    radius_sq = _scale_centers(centers, origin, scale, moved, half_sq)
     if not radius_sq < _FARTHEST:
         assign(points_t, centers, work, nearest_sq, labels)
         return False
