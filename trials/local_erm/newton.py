@@ -263,9 +263,8 @@ def logistic(
     'NO_MINIMIZER'
     """
     features, labels = check_rows(X, y)
-    if not np.all(np.abs(labels) == 1):
-        bad = tuple(int(i) for i in np.argwhere(np.abs(labels) != 1)[0])
-        raise InvalidParameter(f"y[{bad[0]}, {bad[1]}]={labels[bad]:g} must be -1 or +1")
+    for user, i in np.argwhere(np.abs(labels) != 1):
+        raise InvalidParameter(f"y[{user}, {i}]={labels[user, i]:g} must be -1 or +1")
     c = real_between("l2", l2, 0.0)
     intercept = flag("intercept", intercept)
     max_iter = integer_between("max_iter", max_iter, 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,66 @@ def stated_quantile(values: FloatArray, failure: float) -> float:
 ExactLog = Callable[[Params, float], float | None]
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Sides:
+    """Both sides of a statement with exhibited constants.  The fields are those of `explicit`."""
+
+    statement: Statement
+    constants: Mapping[str, float]
+    symbols: Callable[[Params], dict[str, float]]
+    observed: Callable[[Table], FloatArray]
+    covariates: Callable[[Table, Params], dict[str, FloatArray]]
+    known: Callable[[Params], dict[str, float]]
+    unit: Callable[[Params], float]
+
+    def given(self, params: Params) -> dict[str, Any]:
+        """The symbols that no trial changes."""
+        return {**params, **self.symbols(params), **self.constants}
+
+    def in_every_trial(self, params: Params) -> dict[str, Any]:
+        """All symbols, with those values of the covariates that hold in every trial."""
+        return {**self.given(params), **self.known(params)}
+
+    def right(self, table: Table, params: Params) -> dict[str, Any]:
+        """The symbols of the right-hand side, with the covariates of each trial."""
+        return {**self.constants, **self.symbols(params), **self.covariates(table, params)}
+
+    def left(self, table: Table, params: Params) -> FloatArray:
+        """The observed values, (n_trials,), in the statement's unit."""
+        return np.asarray(self.unit(params) * self.observed(table))
+
+    def bound(self, table: Table, params: Params) -> FloatArray:
+        """The right-hand side, one value or (n_trials,)."""
+        full = {**self.given(params), **self.covariates(table, params)}
+        return np.asarray(self.statement.bound(full, unchecked=True))
+
+    def bad(self, table: Table, params: Params) -> BoolArray:
+        """The trials that exceed the bound, (n_trials,)."""
+        return np.asarray(self.left(table, params) > self.bound(table, params))
+
+    def delta(self, params: Params) -> float:
+        """The stated failure probability."""
+        return self.statement.failure_probability(self.given(params))
+
+    def at_bound(self, law: ExactLog | None, params: Params) -> float | None:
+        """The log limit of an exact law on P(observed > bound), None where there is none."""
+        if law is None:
+            return None
+        full = self.in_every_trial(params)
+        return law(params, float(self.statement.bound(full, unchecked=True)))
+
+    def present(self, stored: Sequence[Observed]) -> Presentation:
+        """How far the observed values stay below the bound, and the symbols they tell apart."""
+        ratios, cells = [], []
+        for table, params in ((o.table, o.params) for o in stored):
+            seen, failure = self.left(table, params), self.delta(params)
+            limit = np.maximum(self.bound(table, params), 1e-300)
+            ratios.append(stated_quantile(seen / limit, failure))
+            cells.append(Seen(self.right(table, params), seen, failure))
+        slack = Slack.of("these constants", ratios)
+        return Presentation(slack=slack, apart=told_apart(self.statement, cells))
+
+
 def explicit(
     statement: Statement,
     constants: Mapping[str, float],
@@ -103,68 +164,29 @@ def explicit(
     log_least : as ``log_tail``, for a limit from below: the same where the law is exact.
     """
 
-    def prove(cells: Sequence[Params]) -> Mapping[str, Any] | None:
-        if tail is None:
-            return None
-        return tail.prove_all(
-            statement, [{**p, **symbols(p), **constants, **known(p)} for p in cells]
-        )
-
-    def at_bound(law: ExactLog | None, params: Params) -> float | None:
-        if law is None:
-            return None
-        full = {**params, **symbols(params), **constants, **known(params)}
-        return law(params, float(statement.bound(full, unchecked=True)))
-
-    def log_delta(params: Params) -> float:
-        return log_failure(statement, {**params, **symbols(params), **constants})
-
-    def bound(table: Table, params: Params) -> FloatArray:
-        full = {**params, **symbols(params), **constants, **covariates(table, params)}
-        return np.asarray(statement.bound(full, unchecked=True))
-
-    def bad(table: Table, params: Params) -> BoolArray:
-        return np.asarray(unit(params) * observed(table) > bound(table, params))
-
-    def delta(params: Params) -> float:
-        return statement.failure_probability({**params, **symbols(params), **constants})
-
-    def seen(o: Observed) -> FloatArray:
-        return np.asarray(unit(o.params) * observed(o.table))
-
-    def slack(stored: Sequence[Observed]) -> Presentation:
-        ratios = [
-            stated_quantile(seen(o) / np.maximum(bound(o.table, o.params), 1e-300), delta(o.params))
-            for o in stored
-        ]
-        cells = [
-            Seen(
-                {**constants, **symbols(o.params), **covariates(o.table, o.params)},
-                seen(o),
-                delta(o.params),
-            )
-            for o in stored
-        ]
-        return Presentation(
-            slack=Slack.of("these constants", ratios), apart=told_apart(statement, cells)
-        )
-
+    sides = _Sides(
+        statement=statement,
+        constants=constants,
+        symbols=symbols,
+        observed=observed,
+        covariates=covariates,
+        known=known,
+        unit=unit,
+    )
     return Probability(
         name=statement.id,
         sampling=sampling,
         cells=tuple(cells),
-        bad=bad,
-        present=slack,
-        delta=delta,
+        bad=sides.bad,
+        present=sides.present,
+        delta=sides.delta,
         event=f"{event}, with {spell(constants)}" if constants else event,
         validate=lambda params: statement.require(symbols(params)),
-        log_delta=log_delta,
-        log_limit=lambda params: at_bound(log_tail, params),
-        log_least=lambda params: at_bound(log_least, params),
-        prove=prove,
-        symbols=lambda table, params: {
-            **constants,
-            **symbols(params),
-            **covariates(table, params),
-        },
+        log_delta=lambda params: log_failure(statement, sides.given(params)),
+        log_limit=lambda params: sides.at_bound(log_tail, params),
+        log_least=lambda params: sides.at_bound(log_least, params),
+        prove=lambda cells: (
+            tail.prove_all(statement, [*map(sides.in_every_trial, cells)]) if tail else None
+        ),
+        symbols=sides.right,
     )

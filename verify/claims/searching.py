@@ -61,6 +61,37 @@ class Proof:
     says: str = "the left-hand side lies on the wrong side of the right-hand side"
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Sides:
+    """Both sides of a statement at a point, in the measure's units."""
+
+    relation: str
+    measure: Measure
+    left: Callable[[Point], float | Limits]
+    right: Callable[[Point], float]
+    exact_left: Callable[[Point], Any]
+    exact_right: Callable[[Point], Any]
+
+    def violation(self, point: Point) -> float:
+        """Positive where the relation fails."""
+        return float(self.measure.violation(self.relation, self.left(point), self.right(point)))
+
+    def shown(self, point: Point) -> tuple[float, float]:
+        """Both sides as a report shows them."""
+        return self.measure.shown(self.left(point)), self.measure.shown(self.right(point))
+
+    def compared(self, point: Point) -> tuple[float, float]:
+        """As `shown`, with the worse limit of a left-hand side that is known between limits."""
+        left = self.measure.worst(self.relation, self.left(point))
+        return left, self.measure.shown(self.right(point))
+
+    def recheck(self, point: Point) -> Any:
+        """The violation in mpmath, less the share that fifty digits may lose."""
+        left, right = self.exact_left(point), self.exact_right(point)
+        violation = self.measure.violation(self.relation, left, right)
+        return mpmath.mpf(violation) - mpmath.mpf(_ROUNDING)
+
+
 def generous(statement: Statement) -> dict[str, float]:
     """Every constant of the statement at the end of its box where it is easiest to meet."""
     return {c.name: c.most_generous for c in statement.constants}
@@ -84,9 +115,7 @@ def search(
     proof: Proof | Callable[[Point], Certificate] | None = None,
     present: Callable[[SearchResult], Presentation] | None = None,
 ) -> Search:
-    """The search for a point at which the statement's relation fails.
-
-    Points that miss an assumption of the statement are left out.
+    """The search for a point that meets a statement's assumptions and breaks its relation.
 
     Parameters
     ----------
@@ -114,51 +143,56 @@ def search(
     def symbols(point: Point) -> dict[str, Any]:
         return {**at(point), **given}
 
-    def both(point: Point) -> tuple[Any, Any]:
-        return left(point), right(point)
-
-    assumptions = () if at_the_edge else statement.assumptions
+    sizes = everywhere if isinstance(everywhere, Sizes) else Sizes(up_to="", each=())
     is_formula = isinstance(observed, sp.Expr)
-    left = (lambda point: float(evaluate(observed, symbols(point)))) if is_formula else observed
     expr = _right_side(statement, given, measure)
-    right = bound or (lambda point: float(evaluate(expr, symbols(point))))
-    exact_left = exact or (lambda point: evaluate_mp(observed, symbols(point)))
-    exact_right = bound or (lambda point: evaluate_mp(expr, symbols(point)))
-
-    def recheck(point: Point) -> Any:
-        violation = measure.violation(statement.relation, exact_left(point), exact_right(point))
-        return mpmath.mpf(violation) - mpmath.mpf(_ROUNDING)
-
+    sides = _Sides(
+        relation=statement.relation,
+        measure=measure,
+        left=(lambda point: float(evaluate(observed, symbols(point)))) if is_formula else observed,
+        right=bound or (lambda point: float(evaluate(expr, symbols(point)))),
+        exact_left=exact or (lambda point: evaluate_mp(observed, symbols(point))),
+        exact_right=bound or (lambda point: evaluate_mp(expr, symbols(point))),
+    )
     return Search(
         name=statement.id,
-        violation=lambda point: float(measure.violation(statement.relation, *both(point))),
-        sides=lambda point: tuple(map(measure.shown, both(point))),  # type: ignore[arg-type,return-value]
-        compared=lambda point: (
-            measure.worst(statement.relation, left(point)),
-            measure.shown(right(point)),
-        ),
-        recheck=recheck if is_formula or exact is not None else None,
+        violation=sides.violation,
+        sides=sides.shown,
+        compared=sides.compared,
+        recheck=sides.recheck if is_formula or exact is not None else None,
         tolerance=measure.tolerance,
         domain=domain,
-        constraints=_constraints(assumptions, where, symbols),
+        constraints=_constraints(() if at_the_edge else statement.assumptions, where, symbols),
         budget=profile.searches if budget is None else budget,
         unit=measure.unit,
         constants=given,
         symbols=symbols,
         certify=_certify(statement, observed, symbols, given, proof),
         proposition=_proposition(statement, observed, domain, at, given, everywhere, measure)
-        if isinstance(everywhere, Reduction)
-        or (isinstance(everywhere, Everywhere) and everywhere.arrays is not None)
-        or (bound is None and (where is None or everywhere is not None))
+        if _is_provable(everywhere, bound, where)
         else None,
-        instances=tuple(
-            _reduced(statement, given, each, measure)
-            for each in (everywhere.each if isinstance(everywhere, Sizes) else ())
-        ),
-        up_to=everywhere.up_to if isinstance(everywhere, Sizes) else "",
+        instances=tuple(_reduced(statement, given, each, measure) for each in sizes.each),
+        up_to=sizes.up_to,
         proof_is_enough=profile.name == "quick",
         present=present or _count_undecided,
     )
+
+
+def _is_provable(
+    everywhere: Everywhere | Reduction | Sizes | None,
+    bound: Callable[[Point], float] | None,
+    where: Callable[[Point], bool] | None,
+) -> bool:
+    """Whether ``everywhere``, or else the coordinates, say all that the search compares.
+
+    A reduction and a statement about arrays do.  Otherwise the right-hand side must be the
+    statement's own, and a condition ``where`` be given again by ``everywhere``.
+    """
+    if isinstance(everywhere, Reduction):
+        return True
+    if isinstance(everywhere, Everywhere) and everywhere.arrays is not None:
+        return True
+    return bound is None and (where is None or everywhere is not None)
 
 
 def _constraints(

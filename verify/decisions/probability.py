@@ -142,6 +142,23 @@ def _priors(targets: FloatArray) -> tuple[FloatArray, FloatArray]:
     return shapes[:, 0], shapes[:, 1]
 
 
+def _why_decided(status: Status, law: tuple[float, float] | None, coarse: float | None) -> str:
+    """Why a cell is decided, empty where its trials decide it at delta itself.
+
+    ``law`` holds the logs of the exact law's lower and upper limits where it decides the cell, and
+    ``coarse`` the run's resolution where it is above delta.
+    """
+    if status == "trivial":
+        return "delta >= 1: the statement allows everything"
+    if law is not None:
+        at_least, at_most = law
+        limit = f"least {_power(at_least)}" if status == "fails" else f"most {_power(at_most)}"
+        return f"computed from the exact law: at {limit}"
+    if status == "holds" and coarse is not None:
+        return f"supported down to the stated resolution {coarse:.3g} only"
+    return ""
+
+
 def decide_probability(
     bad_counts: ArrayLike,
     n_trials: ArrayLike,
@@ -197,24 +214,15 @@ def decide_probability(
     lower = np.fmax(confidence_sequence(bad, n, split, prior)[0], np.exp(log_floor))
     upper = np.fmin(confidence_sequence(bad, n, confirm, prior_target)[1], np.exp(log_known))
 
+    statuses = np.select([trivial, above, below], ["trivial", "fails", "holds"], "open").tolist()
     cells = []
-    for c in range(bad.size):
-        status: Status = "open"
-        reason = ""
-        if trivial[c]:
-            status, reason = "trivial", "delta >= 1: the statement allows everything"
-        elif above[c]:
-            status = "fails"
-            if by_law[c]:
-                reason = f"computed from the exact law: at least {_power(log_floor[c])}"
-        elif below[c]:
-            status = "holds"
-            if by_law[c]:
-                reason = f"computed from the exact law: at most {_power(log_known[c])}"
-            elif target[c] > delta[c]:
-                reason = f"supported down to the stated resolution {resolution:.3g} only"
-        else:
+    for c, status in enumerate(statuses):
+        if status == "open":
             reason = _why_unresolved(bad[c], n[c], target[c], confirm)
+        else:
+            coarse = resolution if target[c] > delta[c] else None
+            law = (log_floor[c], log_known[c]) if by_law[c] else None
+            reason = _why_decided(status, law, coarse)
         limits = {"lower": float(lower[c]), "upper": float(upper[c]), "target": float(target[c])}
         cells.append(counts.cell(c, status=status, reason=reason, by_law=bool(by_law[c]), **limits))
     unresolved = tuple(c for c, cell in enumerate(cells) if cell.status == "open")
