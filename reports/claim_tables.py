@@ -226,22 +226,14 @@ def _word(cell: Cell) -> str:
     return "void" if cell.void else str(cell.verdict or "--").lower()
 
 
-def cell_table(
-    cells: Sequence[Cell],
-    name: str,
-    *,
-    line: float = tables.LINE,
-    most: int = MAX_ROWS,
-) -> PrintedTable:
+def cell_table(cells: Sequence[Cell], name: str, *, line: float = tables.LINE) -> PrintedTable:
     """The claim's live cells, worst ratio first, and then the void ones.
 
-    Long lists are cut, and the caption says so.
-
-    ``line`` is the number of characters that a line holds, ``most`` the number of rows, give or
-    take two.
+    Lists of more than `MAX_ROWS` rows, give or take two, are cut, and the caption says so.
+    ``line`` is the number of characters that a line holds.
     """
     ranked = sorted(cells, key=lambda c: (not c.void, severity(c)), reverse=True)
-    shown = ranked if len(ranked) <= most + 2 else ranked[:most]
+    shown = ranked if len(ranked) <= MAX_ROWS + 2 else ranked[:MAX_ROWS]
     varying, constant = _split_names(cells)
     derived = _find_derived(cells, varying)
     measures, common = _measure(shown, cells)

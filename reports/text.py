@@ -216,13 +216,13 @@ def interval(lower: float | None, upper: float | None) -> Latex:
     return Latex(f"$[{shown[0]},\\ {shown[1]}]{power}$")
 
 
-def numeral(text: str, digits: int = 3) -> Latex:
+def numeral(text: str) -> Latex:
     r"""A written number, also one that no float holds: ``1e-9627`` is :math:`10^{-9627}`."""
     held = float(text)
     mantissa, _, power = text.lower().partition("e")
     if not power or (math.isfinite(held) and (held != 0.0 or not float(mantissa))):
-        return number(held, digits)
-    first, _, shift = f"{float(mantissa):.{digits - 1}e}".partition("e")
+        return number(held)
+    first, _, shift = f"{float(mantissa):.2e}".partition("e")
     return _scientific(first, int(power) + int(shift))
 
 

@@ -145,14 +145,14 @@ def rounds_until(losses: FloatArray, wanted: float) -> float:
     return float(near[0] + 1 if near.size else losses.size + 1)
 
 
-def rounds_to_oracle(losses: FloatArray, federation: Federation, share: float = 0.1) -> float:
-    """The first round whose training loss is within ``share`` of the cluster oracle's.
+def rounds_to_oracle(losses: FloatArray, federation: Federation) -> float:
+    """The first round whose training loss is within a tenth of the cluster oracle's.
 
     It is `MISSING` without known clusters, and for a method of one round.
     """
     if losses.size < 2 or federation.labels is None:
         return MISSING
-    return rounds_until(losses, (1.0 + share) * oracle_loss(federation))
+    return rounds_until(losses, (1.0 + 0.1) * oracle_loss(federation))
 
 
 _oracle_losses: weakref.WeakKeyDictionary[Federation, float] = weakref.WeakKeyDictionary()

@@ -18,8 +18,8 @@ from verify.benchmark.metrics import LOSSES
 COUNTED = ("n_rounds_", "floats_up_", "floats_down_")
 
 
-def put_aside(clients: IntArray, share: float = 0.2) -> BoolArray:
-    """(N,) True for the last ``share`` of each client's rows.  A client with one row keeps it.
+def put_aside(clients: IntArray) -> BoolArray:
+    """(N,) True for the last fifth of each client's rows.  A client with one row keeps it.
 
     >>> put_aside(np.array([0, 0, 0, 1, 2, 2])).astype(int).tolist()
     [0, 0, 1, 0, 0, 1]
@@ -27,7 +27,7 @@ def put_aside(clients: IntArray, share: float = 0.2) -> BoolArray:
     sizes = np.bincount(clients)
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     place = np.arange(clients.size) - starts[clients]
-    aside = np.where(sizes >= 2, np.maximum(np.floor(share * sizes), 1), 0)
+    aside = np.where(sizes >= 2, np.maximum(np.floor(0.2 * sizes), 1), 0)
     return np.asarray(place >= (sizes - aside)[clients])
 
 

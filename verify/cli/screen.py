@@ -139,13 +139,12 @@ def columns_of(target: Console) -> int | None:
     return target.width if target.is_terminal else None
 
 
-def pack(
-    fields: Sequence[str], columns: int | None, *, gap: str = "  ", indent: str = "    "
-) -> list[str]:
+def pack(fields: Sequence[str], columns: int | None) -> list[str]:
     """Fields side by side, as many on a line as fit.  A field is broken only when it must be.
 
     ``columns`` is None where lines have no end (a pipe).
     """
+    gap, indent = "  ", "    "
     if columns is None:
         return [gap.join(fields)]
     lines: list[str] = []

@@ -55,12 +55,12 @@ def check_level(level: float) -> float:
     return float(level)
 
 
-def prior_for(delta: float, weight: float = 0.5) -> Prior:
+def prior_for(delta: float) -> Prior:
     r"""A Beta prior centred at the probability that is to be decided, declared in advance.
 
-    The mean is ``delta`` (at least 1e-9) and the smaller of the two shapes is ``weight``: at
-    ``weight=1/2`` and small ``delta`` this is close to :math:`\delta \chi^2_1`, which has mass at
-    every scale below and around ``delta``.  Zero failures then resolve ``delta`` after about
+    The mean is ``delta`` (at least 1e-9) and the smaller of the two shapes is 1/2.  At small
+    ``delta`` this is close to :math:`\delta \chi^2_1`, which has mass at every scale below and
+    around ``delta``.  Zero failures then resolve ``delta`` after about
     :math:`(\log(1/\alpha) + \tfrac12 \log(1 + 2 n \delta) + 0.1)/\delta` trials.  A law that is
     spread over all of (0, 1) would need :math:`\log n` in place of the second term.  Outside (0, 1)
     the claim is trivial and Jeffreys' law is returned.
@@ -69,7 +69,7 @@ def prior_for(delta: float, weight: float = 0.5) -> Prior:
         return _JEFFREYS
     centre = max(delta, _SMALLEST)
     smaller = min(centre, 1.0 - centre)
-    return weight * centre / smaller, weight * (1.0 - centre) / smaller
+    return 0.5 * centre / smaller, 0.5 * (1.0 - centre) / smaller
 
 
 def _log_mixture(s: FloatArray, n: FloatArray, a: FloatArray, b: FloatArray) -> FloatArray:
