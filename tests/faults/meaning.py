@@ -1464,7 +1464,7 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         BENCHMARK + "tuning.py",
-        "np.maximum(np.floor(share * sizes), 1)",
+        "np.maximum(np.floor(0.2 * sizes), 1)",
         "np.ceil(share * sizes)",
         "more than a fifth of the rows is put aside",
         "verify/benchmark/test_running",
