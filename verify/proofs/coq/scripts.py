@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from verify.proofs.algebra_terms import Terms, product, ratio
 from verify.proofs.checker import (
     Goal,
     Poly,
@@ -24,7 +25,6 @@ from verify.proofs.checker import (
     slope,
 )
 from verify.proofs.coq.gallina import identifier, text_of
-from verify.proofs.prover import Terms, product, ratio
 
 Lines = Iterator[str]
 Below = list[tuple[Goal, Mapping[str, Any]]]
