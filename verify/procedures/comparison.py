@@ -29,12 +29,11 @@ from verify.procedures.base import (
     Trials,
     nothing_to_show,
 )
-from verify.procedures.interface import InRounds, Sampled, Stated
-from verify.procedures.mean_bound import the_cell
+from verify.procedures.interface import InRounds, Sampled, Valued, the_cell
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison(Stated, InRounds):
+class Comparison(Valued, InRounds):
     """The kind *comparison*, between methods: the statement's contrasts in every cell.
 
     Attributes
@@ -101,10 +100,6 @@ class Comparison(Stated, InRounds):
             "cell. Refutations are corrected over cells and contrasts. A value that is not finite "
             f"counts as the {self.failed} end of the values."
         )
-
-    def symbols_in(self, cell: Params) -> Mapping[str, Any]:
-        """The statement's symbols in a cell."""
-        return self.values(cell)
 
     def without_laws(self) -> Self:
         """The same contrasts without the ranges that are known of the methods."""
@@ -236,7 +231,7 @@ class Comparison(Stated, InRounds):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Monotone(Stated, Sampled):
+class Monotone(Valued, Sampled):
     """The kind *comparison*, along a parameter: the statement's one trend.
 
     Cells that differ in the trend's parameter alone form a sequence.  Each sequence is tested.
@@ -293,10 +288,6 @@ class Monotone(Stated, Sampled):
                     f"{self.name}: {self.along}={values} must be three or more distinct values in "
                     "each sequence of cells"
                 )
-
-    def symbols_in(self, cell: Params) -> Mapping[str, Any]:
-        """The statement's symbols in a cell."""
-        return self.values(cell)
 
     def require(self, cell: Params) -> None:
         """The cell is possible and inside the theorem."""

@@ -93,9 +93,10 @@ class Constants(Procedure):
     def check(self) -> None:
         """Check that every cell meets the assumptions with the declared hidden constants."""
         for cell in self.every_cell():
-            self._check_cell(cell)
+            self.check_cell(cell)
 
-    def _check_cell(self, cell: Params) -> None:
+    def check_cell(self, cell: Params) -> None:
+        """The cell meets the assumptions with the declared hidden constants."""
         for choice in self._choices:
             self.sampling.experiment.check(self._run_at(cell, choice))
         self.statement.require(self.values(cell))
@@ -106,7 +107,7 @@ class Constants(Procedure):
         One instance has no trend, so drift is not tested.
         """
         cells = override_cells(
-            (*self.held_out, *self.elsewhere), values, self.statement.id, self._check_cell
+            (*self.held_out, *self.elsewhere), values, self.statement.id, self.check_cell
         )
         return replace(self, held_out=cells, elsewhere=(), drift={})
 
@@ -224,10 +225,6 @@ class Constants(Procedure):
     def moved_to(self, cells: tuple[Params, ...]) -> Self:
         """The same constants, calibrated as always, held out in other cells."""
         return replace(self, held_out=cells, elsewhere=(), drift={})
-
-    def check_cell(self, cell: Params) -> None:
-        """The cell meets the assumptions with the declared hidden constants."""
-        self._check_cell(cell)
 
     def demands(self, store: Trials, level: float) -> list[Demand]:
         """First a pilot in every cell.  The whole budget follows unless the pilot refutes."""

@@ -4,17 +4,17 @@ A procedure of one's own subclasses `Procedure` and writes the five abstract met
 methods have defaults that are right for a procedure which draws no trials.  `Sampled` is the
 base of those that draw them, `CellByCell` of those that decide every cell alone, and `InRounds`
 of those that stop drawing in a cell when it is decided.  `Stated` names a procedure by its
-statement.
+statement, and `Valued` evaluates that statement in a cell.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from bounds.statement import Statement
+from bounds.statement import Statement, Values
 from trials.checks import InvalidParameter
 from trials.run.cell import Params
 from trials.run.engine import Demand
@@ -193,6 +193,21 @@ class Stated(Procedure):
     def name(self) -> str:
         """The statement's id."""
         return self.statement.id
+
+
+def the_cell(cell: Params) -> Values:
+    """The statement's symbols where a cell's parameters already have their names."""
+    return cell
+
+
+class Valued(Stated):
+    """A stated procedure whose field ``values`` gives the statement's symbols in a cell."""
+
+    values: Callable[[Params], Values]
+
+    def symbols_in(self, cell: Params) -> Mapping[str, Any]:
+        """The statement's symbols in a cell."""
+        return self.values(cell)
 
 
 class Sampled(Procedure):

@@ -3,7 +3,7 @@ r"""E S <= b (or >=, or =) in every cell, by confidence sequences for a mean in 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -33,18 +33,13 @@ from verify.procedures.base import (
     Trials,
     nothing_to_show,
 )
-from verify.procedures.interface import InRounds, Stated
+from verify.procedures.interface import InRounds, Valued, the_cell
 
 SIDES: dict[str, Side] = {r"\le": "at most", r"\ge": "at least", "=": "equals"}
 
 
-def the_cell(cell: Params) -> Values:
-    """The statement's symbols where a cell's parameters already have their names."""
-    return cell
-
-
 @dataclass(frozen=True, kw_only=True)
-class MeanBound(Stated, InRounds):
+class MeanBound(Valued, InRounds):
     r"""The kind *expectation*: a statement about a mean, cell by cell.
 
     The bound and its side come from the statement: :math:`E S \le b` for ``relation=r"\le"``, and
@@ -143,10 +138,6 @@ class MeanBound(Stated, InRounds):
     def _n_cells(self) -> int:
         """The cells over which the refuting level is split, those with a trivial bound included."""
         return max(len(self.cells), 1)
-
-    def symbols_in(self, cell: Params) -> Mapping[str, Any]:
-        """The statement's symbols in a cell."""
-        return self.values(cell)
 
     def without_laws(self) -> Self:
         """The same test without the range and the variance that are known of the algorithm."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -24,12 +24,11 @@ from verify.procedures.base import (
     Trials,
     nothing_to_show,
 )
-from verify.procedures.interface import InRounds, Stated
-from verify.procedures.mean_bound import the_cell
+from verify.procedures.interface import InRounds, Valued, the_cell
 
 
 @dataclass(frozen=True, kw_only=True)
-class SupLB(Stated, InRounds):
+class SupLB(Valued, InRounds):
     """The kind *supremum*: a limit on a supremum, tried with an optimiser's lower bound of it.
 
     The limit and the failure probability are the statement's.  Universal constants of the statement
@@ -49,10 +48,6 @@ class SupLB(Stated, InRounds):
     optimiser: str
     values: Callable[[Params], Values] = the_cell
     present: Present = nothing_to_show
-
-    def symbols_in(self, cell: Params) -> Mapping[str, Any]:
-        """The statement's symbols in a cell."""
-        return self.values(cell)
 
     def _values(self, cell: Params) -> dict[str, Any]:
         given = dict(self.values(cell))

@@ -30,8 +30,7 @@ from verify.procedures.base import (
     nothing_to_show,
     tex_number,
 )
-from verify.procedures.interface import Sampled, Stated
-from verify.procedures.mean_bound import the_cell
+from verify.procedures.interface import Sampled, Valued, the_cell
 from verify.procedures.swapped import SwappedTrials
 
 #: The cells that the figure draws, at most.
@@ -63,7 +62,7 @@ class Sized:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Threshold(Stated, Sampled):
+class Threshold(Valued, Sampled):
     r"""The kind *threshold*: where the probability of success crosses ``target``, and its scaling.
 
     With ``scaling`` the statement gives the order of the threshold.  A sufficient size
@@ -181,10 +180,6 @@ class Threshold(Stated, Sampled):
         rows = [self.values(cell) for cell in cells]
         known = set.intersection(*(set(row) for row in rows)) if rows else set()
         return {n: [float(row[n]) for row in rows] for n in self.compared if n in known}
-
-    def symbols_in(self, cell: Params) -> Mapping[str, Any]:
-        """The statement's symbols in a cell."""
-        return self.values(cell)
 
     def override(self, values: Mapping[str, Any]) -> Self:
         """The same search in cells with other values.
