@@ -34,9 +34,16 @@ def document(path):
     return json.loads(path.read_text(encoding="utf-8"))
 
 
+@cache
+def search_of(claim):
+    """The search that tries a claim.  Three tests ask for it."""
+    return catalogue()[claim].build(PROFILES["quick"])
+
+
+@cache
 def proposition_of(path):
     """The proposition that a file proves, of those of its claim."""
-    built = catalogue()[document(path)["claim"]].build(PROFILES["quick"])
+    built = search_of(document(path)["claim"])
     (found,) = (
         each
         for each in built.instances or (built.proposition,)
@@ -116,7 +123,7 @@ def test_a_run_can_hold_the_certificate(path):
 def test_the_domain_of_a_proof_holds_the_points_of_the_search(path):
     """At these points the two sides are those of the search."""
     statement = document(path)["statement"]
-    built = catalogue()[document(path)["claim"]].build(PROFILES["quick"])
+    built = search_of(document(path)["claim"])
     proposition = proposition_of(path)
     points = as_domain(built.domain).sample(np.random.default_rng(1), 256)
     inside = [p for p in points if built.constraints is None or built.constraints(p)]
