@@ -15,7 +15,14 @@ from trials.checks import InvalidParameter
 from trials.run.cell import Params
 from trials.run.store import Table
 from verify.evidence import Slack
-from verify.procedures.base import BoolArray, FloatArray, Observed, Presentation, Sampling
+from verify.procedures.base import (
+    BoolArray,
+    FloatArray,
+    Observed,
+    Presentation,
+    Sampling,
+    finished,
+)
 from verify.procedures.probability import Probability
 from verify.procedures.told_apart import Seen, told_apart
 from verify.proofs.cells import ExactTail
@@ -120,14 +127,25 @@ class _Sides:
         full = self.in_every_trial(params)
         return law(params, float(self.statement.bound(full, unchecked=True)))
 
+    def over_bound(self, table: Table, params: Params) -> FloatArray:
+        """The observed value over its bound in every trial, infinite where the trial failed."""
+        ratio = np.full(table.n_trials, np.inf)
+        own = table.finished
+        if own.n_trials:
+            limit = np.maximum(self.bound(own, params), 1e-300)
+            ratio[~table.failed] = self.left(own, params) / limit
+        return ratio
+
     def present(self, stored: Sequence[Observed]) -> Presentation:
         """How far the observed values stay below the bound, and the symbols they tell apart."""
-        ratios, cells = [], []
-        for table, params in ((o.table, o.params) for o in stored):
-            seen, failure = self.left(table, params), self.delta(params)
-            limit = np.maximum(self.bound(table, params), 1e-300)
-            ratios.append(stated_quantile(seen / limit, failure))
-            cells.append(Seen(self.right(table, params), seen, failure))
+        ratios = [
+            stated_quantile(self.over_bound(o.table, o.params), self.delta(o.params))
+            for o in stored
+        ]
+        cells = [
+            Seen(self.right(table, params), self.left(table, params), self.delta(params))
+            for table, params in ((o.table, o.params) for o in finished(stored))
+        ]
         slack = Slack.of("these constants", ratios)
         return Presentation(slack=slack, apart=told_apart(self.statement, cells))
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -100,6 +100,15 @@ class Observed:
 
     params: Params
     table: Table
+
+
+def finished(observed: Iterable[Observed]) -> list[Observed]:
+    """The cells without their failed trials, and without the cells in which every trial failed.
+
+    A figure of errors takes these: one value that is no number would spoil its point.
+    """
+    kept = (replace(o, table=o.table.finished) for o in observed)
+    return [o for o in kept if o.table.n_trials]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -219,7 +219,7 @@ class Constants(Procedure):
         found = {id(o.params): o for o in self.sampling.observed(store, cells)}
         for cell in cells:
             o = found.get(id(cell))
-            trials = {} if o is None else self.covariates(o.table, o.params)
+            trials = {} if o is None else self.covariates(o.table.finished, o.params)
             yield {**cell, **self.values(cell), **trials}
 
     def moved_to(self, cells: tuple[Params, ...]) -> Self:
@@ -276,11 +276,26 @@ class Constants(Procedure):
                     role="calibration" if role == "calibration" else "held-out",
                     in_drift=role != "elsewhere",
                     choice=choice,
-                    covariates=self.covariates(read.table, cell),
+                    covariates=self._covariates(read.table, cell),
                     log_tail=self._tail(cell),
                 )
             )
         return samples
+
+    def _covariates(self, table: Table, cell: Params) -> dict[str, FloatArray]:
+        """The covariates of every trial.
+
+        A failed trial has an infinite statistic, which exceeds the bound whatever its covariates
+        are.  Its row may hold no numbers, so it gets the medians of the other trials.
+        """
+        found = self.covariates(table.finished, cell)
+        if not table.failed.any():
+            return found
+        full = {}
+        for name, values in found.items():
+            full[name] = np.full(table.n_trials, np.median(values))
+            full[name][~table.failed] = values
+        return full
 
     def _tail(self, cell: Params) -> Callable[[float], float] | None:
         """The exact law's limits in a cell, its parameters complete."""

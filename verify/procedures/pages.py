@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -10,10 +11,37 @@ import numpy as np
 from trials.run.cell import Params
 from trials.run.store import Table
 from verify.evidence import Figure, Series
-from verify.procedures.base import BoolArray, FloatArray, Observed
+from verify.procedures.base import (
+    NOTHING,
+    BoolArray,
+    FloatArray,
+    Observed,
+    Present,
+    Presentation,
+    finished,
+)
 
 #: The trials between these percentiles lie in a curve's band.
 BAND = (5.0, 95.0)
+
+
+def of_finished(present: Present) -> Present:
+    """A presentation of the trials that did not fail, with a note that counts the others.
+
+    It is for values that a failed trial does not have, such as errors.  A share of successes takes
+    all trials.
+    """
+
+    def shown(observed: Sequence[Observed]) -> Presentation:
+        kept = finished(observed)
+        made = present(kept) if kept else NOTHING
+        n_failed = sum(o.table.n_failed for o in observed)
+        if not n_failed:
+            return made
+        note = f"Failed trials ({n_failed}) have no part in the claim's own figures and sentences."
+        return replace(made, notes=(*made.notes, note))
+
+    return shown
 
 
 def spread(

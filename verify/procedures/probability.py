@@ -26,6 +26,7 @@ from verify.procedures.base import (
     Presentation,
     Sampling,
     Trials,
+    finished,
     nothing_to_show,
 )
 from verify.procedures.interface import InRounds
@@ -122,7 +123,7 @@ class Probability(InRounds):
 
     def values_at(self, cell: Params, like: Params, store: Trials) -> Mapping[str, Any]:
         """A cell with the symbols of the stored trials of ``like``, where it has any."""
-        stored = self.sampling.observed(store, [like])
+        stored = finished(self.sampling.observed(store, [like]))
         return {**cell, **(self.symbols(stored[0].table, cell) if stored else {})}
 
     def unresolved(self, observed: Sequence[Observed], level: float) -> Sequence[int]:
@@ -130,8 +131,19 @@ class Probability(InRounds):
         decision = self._decision(observed, level)
         return [] if decision.verdict is Verdict.REFUTED else decision.unresolved
 
+    def _bad(self, observed: Observed) -> BoolArray:
+        """The trials that count against the statement, (n_trials,), which failed ones do.
+
+        The event is asked of the others alone: the row of a failed trial may hold no numbers, and
+        a bound has no value there.
+        """
+        bad = observed.table.failed.copy()
+        if not bad.all():
+            bad[~bad] = self.bad(observed.table.finished, observed.params)
+        return bad
+
     def _decision(self, observed: Sequence[Observed], level: float) -> ProbabilityDecision:
-        bad = [int(np.sum(self.bad(o.table, o.params) & ~o.table.failed)) for o in observed]
+        bad = [int(np.sum(self._bad(o) & ~o.table.failed)) for o in observed]
         counts = [o.table.n_trials for o in observed]
         failed = [o.table.n_failed for o in observed]
         deltas = [self.delta(o.params) for o in observed]
@@ -193,7 +205,7 @@ class Probability(InRounds):
         if decision.verdict is not Verdict.REFUTED or decision.worst is None:
             return None
         worst, cell = observed[decision.worst], decision.cells[decision.worst]
-        indices = np.flatnonzero(self.bad(worst.table, worst.params) | worst.table.failed)
+        indices = np.flatnonzero(self._bad(worst))
         return Witness(
             description=(
                 f"{self.event}, in {cell.n_bad} of {cell.n_trials} trials; this is the first of "

@@ -60,6 +60,16 @@ class Table:
         """Number of failed trials."""
         return len(self.reasons)
 
+    @property
+    def finished(self) -> Table:
+        """The trials that did not fail, in order."""
+        if not self.failed.any():
+            return self
+        kept = ~self.failed
+        return Table(
+            columns=self.columns, values=self.values[kept], failed=self.failed[kept], reasons=()
+        )
+
     def __getitem__(self, column: str) -> FloatArray:
         """The values of one column, (n_trials,)."""
         try:

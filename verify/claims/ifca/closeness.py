@@ -46,6 +46,7 @@ from verify.claims.ifca.columns import error_before, from_trajectory
 from verify.claims.ifca.tails import log_growth_limit, log_stay_limit, log_step_limit, start_of
 from verify.evidence import Verdict
 from verify.procedures.base import BoolArray, Observed, Presentation, Profile, Sampling
+from verify.procedures.pages import of_finished
 from verify.procedures.probability import Probability
 
 _MONOTONE_ROWS = (
@@ -115,7 +116,7 @@ def monotone(statement: Statement, profile: Profile, *, above: float) -> Probabi
         + f", in {N_STEPS} steps",
         validate=lambda params: statement.require(values(params)),
         log_limit=lambda params: log_growth_limit(params, N_STEPS, above) if above else None,
-        present=present,
+        present=of_finished(present),
     )
 
 
@@ -224,7 +225,7 @@ def fast_start(statement: Statement, profile: Profile) -> Probability:
         log_tail=log_step_limit,
         known=lambda params: {"err": start_of(params)},
     )
-    return replace(procedure, present=first_factors)
+    return replace(procedure, present=of_finished(first_factors))
 
 
 @claim(

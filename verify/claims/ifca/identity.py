@@ -55,6 +55,7 @@ from verify.decisions.domain import Interval, LogInterval, Ranges
 from verify.decisions.measures import LOG_PROBABILITY, LOWEST
 from verify.evidence import Figure, Series, Verdict
 from verify.procedures.base import Observed, Presentation, Profile, Sampling
+from verify.procedures.pages import of_finished
 from verify.procedures.probability import Probability
 from verify.procedures.search import Search
 from verify.proofs.certificate import Certificate, Inequality, certificate
@@ -289,7 +290,7 @@ def pairwise_law(statement: Statement, _profile: Profile) -> Probability:
         delta=stated_law(statement),
         event="a client preferring the rival's model (data drawn in full)",
         exact=0.02,
-        present=_pairwise_figure,
+        present=of_finished(_pairwise_figure),
     )
 
 

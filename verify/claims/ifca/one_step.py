@@ -72,6 +72,7 @@ from verify.decisions.rates import Side
 from verify.evidence import Figure, Series
 from verify.procedures.base import Observed, Presentation, Profile, Sampling
 from verify.procedures.constants import Constants
+from verify.procedures.pages import of_finished
 from verify.procedures.probability import Probability
 from verify.procedures.rate import Contraction, Rate, StatedRate
 from verify.proofs.certificate import Certificate
@@ -139,7 +140,7 @@ def every_step_size(
         "the generous end of the box",
         validate=lambda params: statement.require(values(params)),
         certify=certify,
-        present=_step_size_figure,
+        present=of_finished(_step_size_figure),
     )
 
 
@@ -289,7 +290,7 @@ def three_parts(
         choices=(C_1,),
         tighten=("c_4", "c_3", "c_2"),
         log_tail=log_step_limit,
-        present=strangers_seen,
+        present=of_finished(strangers_seen),
     )
 
 
@@ -501,7 +502,7 @@ def floor_rate(statement: Statement, profile: Profile) -> Rate:
         observable="the smallest cluster's error after one step from its optimum",
         validate=lambda params: statement.require(values(params)),
         bound=floor,
-        present=_floor_figure,
+        present=of_finished(_floor_figure),
     )
 
 

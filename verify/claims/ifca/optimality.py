@@ -37,6 +37,7 @@ from verify.claims.ifca.whole_run import ACCURACY
 from verify.decisions.means import Knowledge
 from verify.procedures.base import Observed, Presentation, Profile, Sampling
 from verify.procedures.mean_bound import MeanBound
+from verify.procedures.pages import of_finished
 from verify.procedures.rate import Rate
 
 SAMPLE_COUNT = Finding(
@@ -124,7 +125,7 @@ def near_optimal(statement: Statement, profile: Profile) -> Rate:
         "times the printed ratio",
         validate=lambda params: statement.require({**values(params), "T": N_STEPS}),
         bound=lambda params: float(evaluate(MINIMAX_RATE * statement.expr, at_the_end(params))),
-        present=lambda observed: _over_minimax(statement, observed, at_the_end),
+        present=of_finished(lambda observed: _over_minimax(statement, observed, at_the_end)),
     )
 
 

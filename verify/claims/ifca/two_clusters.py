@@ -29,6 +29,7 @@ from verify.claims.ifca.identity import RANDOM_START
 from verify.claims.ifca.whole_run import run_claim
 from verify.evidence import Figure, Series, Verdict
 from verify.procedures.base import Observed, Presentation, Profile, Sampling
+from verify.procedures.pages import of_finished
 from verify.procedures.probability import Probability
 
 #: Optima as long as Assumption 2 allows, so that the floor's 1/p is far from one over their norm.
@@ -67,7 +68,7 @@ def random_start(statement: Statement, profile: Profile) -> Probability:
         ),
         delta=lambda _params: statement.failure_probability({}),
         event="a random start missing the ball of radius $\\Delta/2$ by more than $\\Delta/20$",
-        present=_random_start_figure,
+        present=of_finished(_random_start_figure),
     )
 
 

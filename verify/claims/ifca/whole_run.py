@@ -67,6 +67,7 @@ from verify.procedures.base import (
     Sampling,
     tex_number,
 )
+from verify.procedures.pages import of_finished
 from verify.procedures.probability import Probability
 
 #: The second term gets the constant zero, which is harder: under Assumption 2 no client is
@@ -219,7 +220,7 @@ def run_claim(
             log_delta(params),
         ),
         symbols=lambda _table, params: {**constants, **at_the_end(params)},
-        present=lambda observed: _run_figure(statement, observed, constants),
+        present=of_finished(lambda observed: _run_figure(statement, observed, constants)),
     )
 
 
@@ -344,7 +345,7 @@ def every_run(
         event=f"no step size constant $c_1$ of a grid bringing all clusters within $\\varepsilon$ "
         f"{when}, all other constants at the generous end of the box",
         validate=lambda params: statement.require(values(params)),
-        present=present,
+        present=of_finished(present),
     )
 
 

@@ -37,6 +37,7 @@ from verify.decisions.means import Knowledge
 from verify.evidence import EvidenceTable, Verdict
 from verify.procedures.base import Observed, Presentation, Profile, Sampling
 from verify.procedures.comparison import Comparison
+from verify.procedures.pages import of_finished
 from verify.procedures.search import Search
 
 #: The constant of an order, as generous as its box allows.
@@ -208,7 +209,7 @@ def in_runs(
         knowledge=lambda _cell: Knowledge(low=1.0),
         unit="squared distance needed",
         scale="sign",
-        present=_needed_ratios,
+        present=of_finished(_needed_ratios),
     )
 
 

@@ -119,9 +119,10 @@ def arrivals(
 
     def slack(stored: Sequence[Observed]) -> Presentation:
         bounds = [float(statement.bound({**values(o.params), **constants})) for o in stored]
+        distances = [np.where(o.table.failed, np.inf, o.table[column]) for o in stored]
         seen = [
-            values(o.params)["Delta"] * stated_quantile(o.table[column], kept.delta(o.params))
-            for o in stored
+            values(o.params)["Delta"] * stated_quantile(distance, kept.delta(o.params))
+            for distance, o in zip(distances, stored, strict=True)
         ]
         ratios = [over / bound for over, bound in zip(seen, bounds, strict=True)]
         return Presentation(slack=Slack.of("these constants", ratios))

@@ -13,6 +13,7 @@ from trials.run.cell import Params
 from trials.run.store import Table
 from verify.evidence import Figure, Series
 from verify.procedures.base import Observed, Presentation, tex_number
+from verify.procedures.pages import of_finished
 from verify.procedures.probability import Probability
 
 MOST_CELLS = 3
@@ -28,9 +29,17 @@ def with_figures(
 ) -> Probability:
     """The same claim with figures of its trials on its page."""
 
+    @of_finished
+    def drawn(stored: Sequence[Observed]) -> Presentation:
+        return Presentation(figures=tuple(draw(stored)))
+
     def present(stored: Sequence[Observed]) -> Presentation:
-        shown = procedure.present(stored)
-        return replace(shown, figures=(*shown.figures, *draw(stored)))
+        shown, more = procedure.present(stored), drawn(stored)
+        return replace(
+            shown,
+            figures=(*shown.figures, *more.figures),
+            notes=(*shown.notes, *more.notes),
+        )
 
     return replace(procedure, present=present)
 
