@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from verify.cli.app import application
 from verify.conformance import CHECKS, Case, examine
-from verify.conformance.depending import contradicted
+from verify.conformance.depending import contradicted, nonsenses
 from verify.evidence import Verdict
 from verify.papers import Catalogue, catalogue
 from verify.procedures.base import Sampling
@@ -124,6 +124,17 @@ def test_the_opposite_of_a_contrast_has_its_sides_exchanged():
         ):
             assert (other.left, other.right) == (own.right, own.left)
             assert (other.relation, other.margin) == ("<", 0.0)
+
+
+def test_no_refuted_contrast_trend_or_number_is_asked_for_a_true_one():
+    """It has no terms, so that no bound could be moved where nothing exceeds it."""
+    found = catalogue()
+    bare = [name for name in found if not found[name].statement.terms]
+    refuted = {name: found[name].expected is Verdict.REFUTED for name in bare}
+    assert {*refuted.values()} == {True, False}
+    for name in bare:
+        made = nonsenses(Case(found, name))
+        assert made == ([] if refuted[name] else [contradicted(found[name].statement, 1e6)])
 
 
 def test_a_claim_that_cannot_be_built_is_one_fault():

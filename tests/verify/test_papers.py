@@ -320,3 +320,13 @@ def test_a_claim_that_a_module_imports_is_not_its_own(monkeypatch):
     monkeypatch.setattr(first, "borrowed_table", before[1][:2], raising=False)
     assert papers.collect(first) == before[0]
     assert papers.collect(second, first) == before[1] + before[0]
+
+
+def test_every_paper_of_an_own_file_is_read_and_each_has_its_claims(tmp_path):
+    """Two papers stand in one file: that of the example, and another one without a claim."""
+    path = tmp_path / "two.py"
+    more = 'OTHER = api.Paper(id="later", title="Later", publications=(HOEFFDING,), claims=())\n'
+    path.write_text(EXAMPLE.read_text() + more)
+    found = catalogue([path])
+    assert [paper.id for paper in found.papers[len(OURS) :]] == ["hoeffding", "later"]
+    assert found.paper("hoeffding.tail").id == "hoeffding"

@@ -151,6 +151,19 @@ def test_newton_converges_whatever_precision_its_products_take(distance):
     np.testing.assert_allclose(u - b + lam * (x / rho).sum(axis=2), 0.0, atol=1e-14)
 
 
+def test_every_step_adds_its_hessian_products_to_the_count():
+    """A run of one step more makes the same steps before it."""
+    twin, counts = Twin(3, 7, eps=1e-3), []
+    for most in range(5):
+        out = np.empty(3)
+        start = twin.u.copy()
+        newton.newton(twin.b, twin.mass, twin.w, twin.lam, 1.0, 1e-3, 1e-12, most, 100, start, out)
+        assert out[1] == most
+        counts.append(out[2])
+    assert counts[0] == 0
+    assert np.diff(counts).min() >= 1
+
+
 def test_newton_gives_up_at_once_where_nodes_fuse():
     b = np.random.default_rng(3).standard_normal((2, 9))
     mass, out = np.ones(9), np.empty(3)

@@ -175,6 +175,12 @@ def test_a_partition_that_never_fuses_is_refused():
         clusterpath_grid(two_groups(), lambda points, lam: np.arange(len(points)))
 
 
+@pytest.mark.parametrize("shape", [(-1, 1), (1, -1)])
+def test_labels_are_one_a_point_and_no_row_or_column(shape):
+    with pytest.raises(InvalidParameter, match=r"partition must return \(\d+,\) labels, not"):
+        clusterpath_grid(two_groups(), lambda points, _lam: np.zeros(len(points)).reshape(shape))
+
+
 def test_clusterpath_finds_two_groups_and_checks_the_condition_a_posteriori():
     points = two_groups()
     choice = clusterpath(points, clusterpath_grid(points, line_partition), line_partition)

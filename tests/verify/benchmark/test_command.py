@@ -81,8 +81,11 @@ def test_several_values_give_several_tables(call):
 
 
 def test_a_budget_of_trials_ends_a_run_with_an_open_contrast(call):
-    code, out, _ = call(*TWO, "--trials", "4")
+    code, out, told = call(*TWO, "--trials", "4")
     assert code == 0
+    rounds = re.findall(r"(\d+) trials: (\d+) of (\d+) contrasts decided or narrow", told)
+    assert rounds
+    assert {counted[1:] for counted in rounds} == {("0", "1")}  # as in the result
     assert "the 4 trials are used up" in out
     assert "0 of 1 contrasts decided" in out
 

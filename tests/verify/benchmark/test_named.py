@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bounds.ifca.one_step import THEOREM_1
 from trials.checks import InvalidParameter
 from trials.run.executors import make_executor
 from trials.run.store import RunStore
@@ -87,6 +88,21 @@ def test_the_mean_error_of_unequal_clusters_is_that_of_their_clients(name):
     errors = [fit for fit, size in zip(fits, sizes, strict=True) for _ in range(size)]
     found = guaranteed(name, m=40, n=20, d=d, k=2, sigma=sigma, shares=[0.75, 0.25])
     assert found.bound == pytest.approx(np.mean(errors) / 0.25, rel=1e-12)  # |theta|^2 = 1/4
+
+
+def test_the_sizes_of_ifcas_guarantee_are_those_of_the_drawn_models(monkeypatch):
+    """The symbols at which Theorem 1 is asked, against the models, shares and rows of a cell."""
+    seen = []
+    monkeypatch.setattr(type(THEOREM_1), "require", lambda _self, values: seen.append(dict(values)))
+    for k, separation, shares in ((2, 3.0, [0.75, 0.25]), (4, 0.5, [0.4, 0.3, 0.2, 0.1])):
+        guaranteed("ifca", m=40, d=5, k=k, sigma=0.5, separation=separation, shares=shares)
+        corners = separation / np.sqrt(2) * (np.eye(k) - 1 / k)  # a simplex around the origin
+        assert np.linalg.norm(corners[0] - corners[1]) == pytest.approx(separation)
+        found = seen.pop()
+        assert found["theta_max"] == pytest.approx(np.linalg.norm(corners, axis=1).max())
+        assert found["p"] == pytest.approx(min(shares))
+        assert found["p_max"] == pytest.approx(max(shares))
+        assert found["rho"] == pytest.approx((separation / 0.5) ** 2)
 
 
 def test_guarantees_name_the_assumption_that_fails():

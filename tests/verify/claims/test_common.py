@@ -2,8 +2,14 @@
 
 import numpy as np
 import pytest
+import sympy as sp
 
-from verify.claims.common import stated_quantile
+from bounds.statement import Term
+from tests.verify.procedures.test_stored_trials import stated
+from tests.verify.toys import METHODS
+from trials.run.store import Table
+from verify.claims.common import explicit, stated_quantile
+from verify.procedures.base import Observed, Sampling
 
 
 @pytest.mark.parametrize("failure", [0.0, 0.004, 0.05, 0.25, 0.5, 0.999, 1.0, 3.0])
@@ -31,3 +37,28 @@ def test_the_slack_of_a_supported_theorem_is_at_least_one():
     bound, errors = 0.1, np.array([0.02] * 60 + [4.0] * 4)
     assert np.mean(errors > bound) <= 0.25
     assert bound / stated_quantile(errors, 0.25) == pytest.approx(5.0)
+
+
+def test_the_slack_is_a_quantile_of_each_trials_own_ratio():
+    """The bound is twice a column: where that column is large, the observed one is as well."""
+    claim = explicit(
+        stated(
+            "probability", terms=(Term(name="b", expr=2 * sp.Symbol("w")),), failure=sp.Float(0.25)
+        ),
+        {},
+        Sampling(experiment=METHODS, max_trials=128),
+        [{"tag": 1}],
+        lambda _cell: {},
+        lambda table: table["a"],
+        "a miss",
+        covariates=lambda table, _cell: {"w": table["b"]},
+    )
+    sizes = np.array([1.0, 10.0, 100.0, 1000.0])
+    values = np.column_stack([[0.5, 4.0, 160.0, 7.0], sizes, sizes])
+    # one of four trials may exceed the bound, and a failed one does
+    for failed, ratio in (((), 0.5 / 2.0), ((3,), 160.0 / 200.0)):
+        lost = np.isin(np.arange(4), failed)
+        reasons = tuple((row, "raised: by hand") for row in failed)
+        table = Table(columns=METHODS.columns, values=values, failed=lost, reasons=reasons)
+        (slack,) = claim.present([Observed(params={"tag": 1}, table=table)]).slack
+        assert slack.median == pytest.approx(1.0 / ratio)

@@ -79,3 +79,28 @@ def test_a_flag_that_is_given_wins_over_the_file_and_zero_is_given(tmp_path, giv
     assert read(one, str(path)) == {**from_file, given: FLAGS[given]}
     assert read(one, None) == {**DEFAULTS, given: FLAGS[given]}
     assert read({}, None) == DEFAULTS
+
+
+#: A value of each type of TOML, and the types that a key takes.
+VALUES = {
+    bool: "true",
+    int: "3",
+    float: "0.5",
+    str: '"quick"',
+    list: '["ifca.eq3"]',
+    dict: "{a = 1}",
+    datetime: "2026-01-01T00:00:00",
+}
+
+
+@pytest.mark.parametrize("key", config._KEYS)
+def test_a_key_takes_values_of_its_own_types_alone(tmp_path, key):
+    """True is an integer to Python, and no number of a configuration."""
+    path = tmp_path / "a.toml"
+    for kind, text in VALUES.items():
+        path.write_text(f"{key} = {text}\n")
+        if kind in config._KEYS[key]:
+            assert config.read_config(path) == tomllib.loads(path.read_text())
+        else:
+            with pytest.raises(InvalidParameter, match=rf"{key}=.* must be of type"):
+                config.read_config(path)

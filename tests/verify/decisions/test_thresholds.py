@@ -415,6 +415,19 @@ def test_logs_of_success_and_failure_and_their_slopes(link):
 
 
 @pytest.mark.parametrize("link", PROBABILITIES)
+def test_a_curve_that_rises_within_a_narrow_gap_is_as_steep_as_on_an_even_grid(link):
+    """Sizes far away, at which all or no trials succeed, tell nothing of the slope."""
+    near, s, t = np.array([-0.02, -0.01, 0.01, 0.02]), np.array([2.0, 5.0, 14.0, 18.0]), 20.0
+    x, s_far = np.array([-90.0, *near, 90.0]), np.array([0.0, *s, t])
+    candidates = np.array([0.0, 0.003])
+    alone = thresholds._best_slopes(near, s, np.full(4, t), candidates, 0.0, link)
+    among = thresholds._best_slopes(x, s_far, np.full(6, t), candidates, 0.0, link)
+    assert alone[0].min() > 10.0  # more than 60 over the widest gap
+    assert among[0] == pytest.approx(alone[0], rel=1e-3)
+    assert among[1] == pytest.approx(alone[1], rel=1e-6)
+
+
+@pytest.mark.parametrize("link", PROBABILITIES)
 def test_the_best_slope_of_a_candidate_is_that_of_a_search(link):
     x, s, t = np.array([0.0, 1.0, 2.0, 3.5]), np.array([2.0, 5.0, 11.0, 20.0]), np.full(4, 20.0)
     candidates, q = np.array([0.5, 1.7, 9.0]), 0.3

@@ -25,7 +25,9 @@ from verify.claims.sxy import (
     subspace,
     wrong_labels,
 )
+from verify.papers import catalogue
 from verify.procedures.base import PROFILES
+from verify.procedures.search import Search
 
 QUICK = PROFILES["quick"]
 
@@ -371,3 +373,14 @@ def test_the_sizes_at_which_half_of_the_spike_shows_are_in_the_logarithm() -> No
         assert cell["l"] == 2
         right = {"d": cell["d"] * math.log(rows), "p": cell["p"], "C": 1.0}
         assert search.values(cell) == pytest.approx(right, rel=1e-12)
+
+
+def test_the_error_of_known_labels_is_that_of_the_smallest_cluster() -> None:
+    """Its rows are rho M n: fewer rows would make the bound easier, more would make it harder."""
+    search = catalogue()["sxy.dominated-bound"].build(PROFILES["quick"])
+    assert isinstance(search, Search)
+    points = search.visited(6)
+    assert len({point["k"] for point in points}) > 1
+    for point in points:
+        rows = point["balance"] / point["k"] * point["M"] * point["n"]
+        assert search.sides(point)[0] == pytest.approx(math.sqrt(point["d"] / rows), rel=1e-12)
