@@ -323,10 +323,13 @@ def test_a_claim_that_a_module_imports_is_not_its_own(monkeypatch):
 
 
 def test_every_paper_of_an_own_file_is_read_and_each_has_its_claims(tmp_path):
-    """Two papers stand in one file: that of the example, and another one without a claim."""
+    """Two papers stand in one file: that of the example, and another one without a claim.
+
+    The names differ from the example's, which another test of this process may have loaded.
+    """
     path = tmp_path / "two.py"
     more = 'OTHER = api.Paper(id="later", title="Later", publications=(HOEFFDING,), claims=())\n'
-    path.write_text(EXAMPLE.read_text() + more)
+    path.write_text(EXAMPLE.read_text().replace("hoeffding", "earlier") + more)
     found = catalogue([path])
-    assert [paper.id for paper in found.papers[len(OURS) :]] == ["hoeffding", "later"]
-    assert found.paper("hoeffding.tail").id == "hoeffding"
+    assert [paper.id for paper in found.papers[len(OURS) :]] == ["earlier", "later"]
+    assert found.paper("earlier.tail").id == "earlier"
