@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 
 from bounds.render import latex
-from bounds.statement import Statement, Trend, Values
+from bounds.statement import Contrast, Statement, Trend, Values
 from trials.checks import InvalidParameter
 from trials.run.cell import Params
 from trials.run.engine import trial_id
@@ -21,6 +21,7 @@ from verify.decisions.comparisons import ContrastTest, Scale, TrendTest
 from verify.decisions.means import Knowledge, find_unresolved
 from verify.evidence import CellResult, Evidence, EvidenceTable, Figure, Series, Verdict, Witness
 from verify.procedures.base import (
+    BoolArray,
     FloatArray,
     Observed,
     Present,
@@ -126,6 +127,11 @@ class Comparison(Valued, InRounds):
         values[~np.isfinite(values)] = worst
         return values
 
+    def _both_failed(self, table: Table, contrast: Contrast) -> BoolArray:
+        """The trials in which neither method has a finite value, (n_trials,)."""
+        values = np.array([table[self.columns[side]] for side in (contrast.left, contrast.right)])
+        return np.asarray(~np.isfinite(values).any(axis=0))
+
     def _cells(
         self, observed: Observed, level: float, *, limits: bool = True
     ) -> list[CellDecision]:
@@ -134,16 +140,16 @@ class Comparison(Valued, InRounds):
         for test in self._tests(observed.params, level):
             a = self._column(observed.table, test.contrast.left, observed.params)
             b = self._column(observed.table, test.contrast.right, observed.params)
-            with np.errstate(invalid="ignore"):  # inf - inf: both failed, nothing is compared
-                both = np.isinf(a) & np.isinf(b)
-            if self.scale == "mean" and np.any(both):
+            lost = self._both_failed(observed.table, test.contrast)
+            no_difference = self.scale == "mean" and np.isinf(a[lost]).any()  # inf - inf
+            if lost.all() or no_difference:
                 found.append(
                     CellDecision(
                         status="open",
                         n_trials=a.size,
                         n_failed=observed.table.n_failed,
                         bound=1.0 + test.contrast.margin,
-                        reason=f"both methods failed in {int(both.sum())} trials",
+                        reason=f"both methods failed in {int(lost.sum())} trials",
                     )
                 )
                 continue

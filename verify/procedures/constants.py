@@ -286,14 +286,15 @@ class Constants(Procedure):
         """The covariates of every trial.
 
         A failed trial has an infinite statistic, which exceeds the bound whatever its covariates
-        are.  Its row may hold no numbers, so it gets the medians of the other trials.
+        are.  Its row may hold no numbers, so it gets the medians of the other trials, or ones where
+        every trial failed.
         """
         found = self.covariates(table.finished, cell)
         if not table.failed.any():
             return found
         full = {}
         for name, values in found.items():
-            full[name] = np.full(table.n_trials, np.median(values))
+            full[name] = np.full(table.n_trials, np.median(values) if values.size else 1.0)
             full[name][~table.failed] = values
         return full
 
@@ -568,7 +569,7 @@ class Constants(Procedure):
                     label=f"{role} cells",
                     x=[x for x, _, _ in mine],
                     y=[kappa for _, kappa, _ in mine],
-                    lower=[kappa * float(np.exp(-2 * se)) for _, kappa, se in mine],
+                    lower=[_finite(kappa * float(np.exp(-2 * se))) for _, kappa, se in mine],
                     upper=[_finite(kappa * float(np.exp(2 * se))) for _, kappa, se in mine],
                 )
             )

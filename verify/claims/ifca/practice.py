@@ -45,7 +45,7 @@ from verify.evidence import Figure, Panel
 from verify.procedures.base import FloatArray, Observed, Presentation, Profile, Sampling
 from verify.procedures.comparison import Comparison
 from verify.procedures.mean_bound import MeanBound
-from verify.procedures.pages import spread
+from verify.procedures.pages import of_finished, spread
 from verify.procedures.search import Search
 
 #: For claims whose runs are long.
@@ -207,13 +207,13 @@ _RUNS = {
 }
 
 
+@of_finished
 def _errors_by_floats(observed: Sequence[Observed]) -> Presentation:
     """Each run's error against the floats that it may send: a panel for a cell."""
     checkpoints = range(1, CHECKPOINTS + 1)
     panels = []
     for o in observed:
-        kept = ~o.table.failed
-        floats = [float(o.table[f"floats_{i}"][kept].mean()) for i in checkpoints]
+        floats = [float(o.table[f"floats_{i}"].mean()) for i in checkpoints]
         panels.append(
             Panel(
                 title=f"$k={o.params['k']}$, $m={o.params['m']}$",
@@ -224,7 +224,7 @@ def _errors_by_floats(observed: Sequence[Observed]) -> Presentation:
                     spread(
                         label,
                         floats,
-                        [o.table[f"{run}_{i}"][kept] for i in checkpoints],
+                        [o.table[f"{run}_{i}"] for i in checkpoints],
                         "line",
                     )
                     for run, label in _RUNS.items()

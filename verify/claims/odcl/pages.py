@@ -19,7 +19,7 @@ from verify.claims.odcl.data_sets import Clustered
 from verify.claims.odcl.windows import window
 from verify.evidence import EvidenceTable, Figure, Series
 from verify.procedures.base import BoolArray, Observed, Presentation
-from verify.procedures.pages import curves, phase_diagram, spread
+from verify.procedures.pages import curves, of_finished, phase_diagram, spread
 
 SAMPLES = "samples of a user $n$ (count)"
 ERROR = "normalised squared error (dimensionless)"
@@ -181,11 +181,12 @@ def recovery_phases(
     )
 
 
+@of_finished
 def floats_sent(observed: Sequence[Observed]) -> Presentation:
     """Error against the floats of a user: IFCA after the listed rounds, and ODCL after its one."""
 
     def series(label: str, o: Observed, sent: Mapping[str, float]) -> Series:
-        values = [o.table[name][~o.table.failed] for name in sent]
+        values = [o.table[name] for name in sent]
         return spread(label, list(sent.values()), values)
 
     def floats(cell: Params) -> dict[str, float]:
@@ -213,6 +214,7 @@ def floats_sent(observed: Sequence[Observed]) -> Presentation:
     )
 
 
+@of_finished
 def many_users(observed: Sequence[Observed]) -> Presentation:
     """Errors against floats sent in each cell, with the shares of exact recoveries."""
     full = [Observed(params=NEIGHBOURS.check(o.params), table=o.table) for o in observed]
@@ -226,7 +228,7 @@ def many_users(observed: Sequence[Observed]) -> Presentation:
     }
 
     def mean(o: Observed, column: str) -> float:
-        return float(o.table[column][~o.table.failed].mean())
+        return float(o.table[column].mean())
 
     def cell(o: Observed) -> str:
         return f"n={o.params['n']}, smallest {o.params['size_min']} of {o.params['m']}"
@@ -267,7 +269,7 @@ def many_users(observed: Sequence[Observed]) -> Presentation:
                 ylabel="users' mean squared error (squared separations)",
                 yscale="log",
                 series=[
-                    spread(label, places, [o.table[column][~o.table.failed] for o in full])
+                    spread(label, places, [o.table[column] for o in full])
                     for label, column in methods.items()
                 ],
                 caption="Points are means of the trials, bars reach from their 5th to their 95th "

@@ -40,6 +40,7 @@ from verify.decisions.means import INDICATOR, SHARE
 from verify.evidence import EvidenceTable, Figure, Series
 from verify.procedures.base import Observed, Presentation, Profile, Sampling
 from verify.procedures.comparison import Comparison, Monotone
+from verify.procedures.pages import of_finished
 from verify.procedures.probability import Probability
 
 _TRIALS = 128
@@ -76,19 +77,17 @@ def _reach(statement: Statement, cells: tuple[Params, ...]) -> Probability:
     )
 
 
+@of_finished
 def _errors(observed: Sequence[Observed]) -> Presentation:
     """Median errors, and how often each way fails, one row a cell."""
     rows = []
     for o in observed:
-        kept = ~o.table.failed
-        if not kept.any():
-            continue
         full = EXPERIMENT.check(o.params)
-        errors = [float(np.median(o.table[c][kept])) for c in ("coarse", "both", "oracle")]
-        failures = [float(o.table[f"fail_{c}"][kept].sum()) for c in ("coarse", "both", "random")]
+        errors = [float(np.median(o.table[c])) for c in ("coarse", "both", "oracle")]
+        failures = [float(o.table[f"fail_{c}"].sum()) for c in ("coarse", "both", "random")]
         rows.append(
             [float(full["M"]), float(full["d"]), float(full["k"]), full["start"],
-             float(kept.sum()), *errors, *failures]
+             float(o.table.n_trials), *errors, *failures]
         )  # fmt: skip
     table = EvidenceTable(
         title="Errors over Delta, and runs that fail",
@@ -142,20 +141,18 @@ def _succeeds(table: Table, _params: Params) -> FloatArray:
     return np.asarray(1.0 - table["fail_both"])
 
 
+@of_finished
 def _success_by_clients(observed: Sequence[Observed]) -> Presentation:
     """The share of successful runs against the number of clients, both phases and random starts."""
     found: dict[str, list[tuple[float, float, float, float]]] = {}
     for o in observed:
-        kept = ~o.table.failed
-        if not kept.any():
-            continue
         n_clients = float(EXPERIMENT.check(o.params)["M"])
         for name, column in (("both phases", "fail_both"), ("a random start", "fail_random")):
-            n_successful = int(kept.sum() - o.table[column][kept].sum())
-            limits = scipy.stats.binomtest(n_successful, int(kept.sum())).proportion_ci(
+            n_successful = int(o.table.n_trials - o.table[column].sum())
+            limits = scipy.stats.binomtest(n_successful, o.table.n_trials).proportion_ci(
                 0.95, "exact"
             )
-            share = n_successful / float(kept.sum())
+            share = n_successful / float(o.table.n_trials)
             found.setdefault(name, []).append((n_clients, share, limits.low, limits.high))
     series = [
         Series(

@@ -56,6 +56,7 @@ from verify.evidence import EvidenceTable
 from verify.procedures.base import Observed, Presentation, Profile, Sampling
 from verify.procedures.comparison import Comparison, Monotone
 from verify.procedures.mean_bound import MeanBound
+from verify.procedures.pages import of_finished
 from verify.procedures.probability import Probability
 from verify.procedures.search import Search
 from verify.proofs.certificate import Certificate, Inequality, certificate
@@ -354,13 +355,14 @@ def restarts(statement: Statement, profile: Profile) -> Comparison:
 _STARTS, _MANY = 8, 16
 
 
+@of_finished
 def _starts_by_cell(observed: Sequence[Observed]) -> Presentation:
     """One start's success and the ball's share in a table, success against restarts in a figure."""
     rows: list[list[float]] = []
     series = []
     for o in observed:
-        cell, kept = o.params, ~o.table.failed
-        successful, inside = o.table["n_successful"][kept], o.table["n_inside"][kept]
+        cell = o.params
+        successful, inside = o.table["n_successful"], o.table["n_inside"]
         if successful.size < 2:
             continue
         n_made = successful.size * _STARTS
@@ -508,18 +510,16 @@ def restarts_many(statement: Statement, profile: Profile) -> MeanBound:
     )
 
 
+@of_finished
 def _failures(observed: Sequence[Observed]) -> Presentation:
     """How often both phases, one start, and all of sixteen starts fail."""
     rows = []
     for o in observed:
-        kept = ~o.table.failed
-        if not kept.any():
-            continue
-        failed = [o.table[f"fail_{name}"][kept] for name in ("phases", "once", "best")]
-        limits = scipy.stats.binomtest(int(failed[1].sum()), int(kept.sum())).proportion_ci(0.95)
+        failed = [o.table[f"fail_{name}"] for name in ("phases", "once", "best")]
+        limits = scipy.stats.binomtest(int(failed[1].sum()), o.table.n_trials).proportion_ci(0.95)
         rows.append(
             [
-                *(float(o.params[name]) for name in ("d", "k", "fresh")), float(kept.sum()),
+                *(float(o.params[name]) for name in ("d", "k", "fresh")), float(o.table.n_trials),
                 *(float(f.sum()) for f in failed), float(limits.low), float(limits.high),
             ]
         )  # fmt: skip

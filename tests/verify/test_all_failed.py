@@ -1,0 +1,50 @@
+"""Cells in which every trial failed: a claim has a verdict, and only an exact law supports it."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.verify.test_failed_trials import READ, built, not_numbers, small
+from trials.run.cell import Params
+from trials.run.experiment import Experiment
+from trials.run.store import Table
+from verify.evidence import Verdict
+
+N_TRIALS = 16
+
+
+class AllFailed:
+    """A store in which every trial of every cell raised."""
+
+    def blocks(self, experiment: Experiment, params: Params) -> set[int]:
+        del params
+        return set(range(-(-N_TRIALS // experiment.block_size)))
+
+    def table(self, experiment: Experiment, params: Params, n_blocks: int) -> Table:
+        del params
+        n = n_blocks * experiment.block_size
+        return Table(
+            columns=experiment.columns,
+            values=np.full((n, len(experiment.columns)), math.nan),
+            failed=np.ones(n, dtype=bool),
+            reasons=tuple((row, "raised: by hand") for row in range(n)),
+        )
+
+
+@pytest.mark.parametrize("name", READ)
+def test_trials_that_all_failed_support_nothing(name: str) -> None:
+    """A comparison of two methods that both failed compares nothing, also where it allows a tie."""
+    procedure: Any = small(built(name))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = procedure.decide(AllFailed(), 0.01)
+    assert list(not_numbers(asdict(found))) == []
+    assert found.n_failed == found.n_trials > 0
+    if found.verdict is Verdict.SUPPORTED:
+        assert procedure.log_limit is not None
