@@ -10,7 +10,7 @@ error of a value is about :math:`10^{-16}` times its logarithm.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -141,7 +141,36 @@ def evaluate_log(expr: sp.Expr, values: LogValues) -> LogNumber:
         return _exact(expr)
     if expr is sp.E or expr is sp.pi or expr.is_NumberSymbol:
         return LogNumber.of(float(expr))
-    return _operation(expr, values)
+    return _operation(expr, [evaluate_log(argument, values) for argument in expr.args])
+
+
+def evaluate_log_along(
+    expr: sp.Expr, symbol: str, values: LogValues
+) -> Callable[[LogNumber], LogNumber]:
+    """`evaluate_log` as a function of one symbol, for many values of it.
+
+    A part of the expression that does not contain the symbol is evaluated once.  Every value is the
+    same as that of `evaluate_log`, to the last bit.
+
+    Raises
+    ------
+    KeyError, ValueError
+        As `evaluate_log`: at once for a part without the symbol, else when the function is called.
+
+    Examples
+    --------
+    >>> x, y = sp.symbols("x y")
+    >>> float(evaluate_log_along(x * sp.log(y), "x", {"y": 1.0})(LogNumber.of(7.0)))
+    0.0
+    """
+    expr = sp.sympify(expr)
+    if symbol not in {free.name for free in expr.free_symbols}:
+        fixed = evaluate_log(expr, values)
+        return lambda _value: fixed
+    if expr.is_Symbol:
+        return lambda value: value
+    parts = [evaluate_log_along(argument, symbol, values) for argument in expr.args]
+    return lambda value: _operation(expr, [part(value) for part in parts])
 
 
 @lru_cache(maxsize=4096)
@@ -156,8 +185,8 @@ def _exact(expr: sp.Expr) -> LogNumber:
     )
 
 
-def _operation(expr: sp.Expr, values: LogValues) -> LogNumber:
-    arguments = [evaluate_log(argument, values) for argument in expr.args]
+def _operation(expr: sp.Expr, arguments: list[LogNumber]) -> LogNumber:
+    """The outermost operation of an expression, its arguments evaluated."""
     if expr.is_Add:
         return _sum(arguments)
     if expr.is_Mul:

@@ -3,6 +3,7 @@
 import itertools
 import math
 from fractions import Fraction
+from functools import partial
 
 import mpmath
 import pytest
@@ -10,7 +11,7 @@ import sympy as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bounds.log_domain import LogNumber, evaluate_log
+from bounds.log_domain import LogNumber, evaluate_log, evaluate_log_along
 from bounds.statement import evaluate
 
 x, y = sp.symbols("x y")
@@ -46,6 +47,36 @@ SIGNED = [(sign, log) for sign in (1, -1) for log in LOGS]
 
 #: A huge number less its ceiling keeps no digit, so that expression stays out.
 CANCEL_NOTHING_WHOLE = [expr for expr in EXPRESSIONS if not expr.has(sp.ceiling)]
+
+
+@pytest.mark.parametrize("expr", [*EXPRESSIONS, sp.log(y) * x, x + sp.floor(y)], ids=str)
+@pytest.mark.parametrize("symbol", ["x", "y"])
+def test_along_one_symbol_it_is_the_same_to_the_last_bit(expr, symbol):
+    """At sizes and signs inside and outside the floats, refusals included."""
+
+    def attempt(compute):
+        try:
+            return compute()
+        except ValueError:
+            return "refused"
+
+    numbers = [LogNumber.of(0.0)] + [
+        LogNumber.of(sign * math.exp(log)) if abs(log) < 700.0 else LogNumber(sign, log)
+        for sign, log in SIGNED
+    ]
+    (other,) = {"x", "y"} - {symbol}
+    for fixed in numbers:
+        along = attempt(partial(evaluate_log_along, expr, symbol, {other: fixed}))
+        for size in numbers:
+            values = {symbol: size, other: fixed}
+            once = attempt(partial(evaluate_log, expr, values))
+            again = attempt(partial(along, size)) if callable(along) else along
+            assert again == once, values
+
+
+def test_along_one_symbol_a_symbol_without_a_value_is_refused():
+    with pytest.raises(KeyError, match="no value for y"):
+        evaluate_log_along(x + y, "x", {"x": 1.0})
 
 
 @pytest.mark.parametrize("expr", [*CANCEL_NOTHING_WHOLE, sp.ceiling(x), sp.floor(x) * y], ids=str)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import sympy as sp
 
-from bounds.log_domain import LogNumber, LogValues, evaluate_log
+from bounds.log_domain import LogNumber, LogValues, evaluate_log, evaluate_log_along
 from bounds.statement import Statement
 from trials.checks import InvalidParameter
 
@@ -52,7 +52,7 @@ class Condition:
     def along(self, symbol: str, values: LogValues) -> Callable[[LogNumber], bool]:
         """Whether the condition holds, as a function of one symbol.
 
-        A side that does not contain the symbol is evaluated once.
+        The parts of both sides that do not contain the symbol are evaluated once.
 
         Examples
         --------
@@ -62,21 +62,16 @@ class Condition:
         (False, True)
         """
 
-        def side(expr: sp.Expr) -> Callable[[LogValues], LogNumber]:
-            if sp.Symbol(symbol) in sp.sympify(expr).free_symbols:
-                return lambda at: evaluate_log(expr, at)
-            fixed = evaluate_log(expr, values)
-            return lambda _at: fixed
-
         try:
-            left, right = side(self.left), side(self.right)
+            left, right = (
+                evaluate_log_along(side, symbol, values) for side in (self.left, self.right)
+            )
         except ValueError:
             return lambda _size: False
 
         def holds(size: LogNumber) -> bool:
-            at = {**values, symbol: size}
             try:
-                return self._compare(left(at), right(at))
+                return self._compare(left(size), right(size))
             except ValueError:
                 return False
 
