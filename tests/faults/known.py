@@ -117,8 +117,8 @@ KNOWN: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "verify/decisions/constants/problem.py",
-        "rank = n - 1 - math.floor(",
-        "rank = n - 2 - math.floor(",
+        "rank = cell.n_trials - 1 - self._allowed(corner, cell)",
+        "rank = cell.n_trials - 2 - self._allowed(corner, cell)",
     ),
     (
         "verify/decisions/constants/extrapolation.py",

@@ -555,6 +555,9 @@ def test_the_required_constant_is_the_smallest_that_leaves_the_allowed_violation
     allowed = min(problem.looked_at({}, cell), 1.0)
     serving = [t for t in [0.0, *ratios] if np.sum(ratios > t) <= n * allowed + 1e-9]
     assert problem.kappa({}, problem.cells[0]) == pytest.approx(min(serving), rel=1e-15)
+    for t in ratios:  # a bound of exactly so many times the other one
+        scaled = posed(cell, lambda _corner, _cell, bound=2.0 * t: bound)
+        assert scaled.holds({}, scaled.cells[0]) == (t in serving)
 
 
 def test_an_exact_law_is_read_at_the_smallest_of_the_bounds_of_a_cell() -> None:

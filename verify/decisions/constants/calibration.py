@@ -104,12 +104,18 @@ def sharpest(
         }
         return {**loose, **moved}
 
+    cells = list(fit_on)
+
     def furthest(start: FloatArray, direction: FloatArray, reach: float) -> FloatArray:
         """The last point of a ray at which every cell holds (its start, if none further does)."""
 
         def serves(t: float) -> bool:
             values = at(start + t * direction)
-            return all(problem.kappa(values, cell) <= 1.0 for cell in fit_on)
+            for i, cell in enumerate(cells):
+                if not problem.holds(values, cell):
+                    cells.insert(0, cells.pop(i))  # it is likely to decide the next point as well
+                    return False
+            return True
 
         if serves(reach):
             return np.clip(start + reach * direction, 0.0, 1.0)

@@ -155,9 +155,18 @@ class Problem:
 
     def kappa(self, corner: ConstantValues, cell: CellSample) -> float:
         """The multiple of the bound that leaves an empirical violation rate of at most delta."""
-        n = cell.n_trials
-        rank = n - 1 - math.floor(n * min(self.looked_at(corner, cell), 1.0) + 1e-9)
+        rank = cell.n_trials - 1 - self._allowed(corner, cell)
         return float(np.partition(self.ratios(corner, cell), rank)[rank]) if rank >= 0 else 0.0
+
+    def holds(self, corner: ConstantValues, cell: CellSample) -> bool:
+        """Whether `kappa` is at most one: no more trials violate the bound than may."""
+        violations = int(np.count_nonzero(self.ratios(corner, cell) > 1.0))
+        return violations <= self._allowed(corner, cell)
+
+    def _allowed(self, corner: ConstantValues, cell: CellSample) -> int:
+        """The number of trials that may violate the bound."""
+        n = cell.n_trials
+        return math.floor(n * min(self.looked_at(corner, cell), 1.0) + 1e-9)
 
 
 @lru_cache(maxsize=1024)
