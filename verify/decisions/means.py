@@ -140,7 +140,7 @@ def log_wealth(
 
     Parameters
     ----------
-    x : (n,) values.  +inf stands for a trial without a finite value.
+    x : (n,) values.  An infinite one stands for a trial without a finite value.
     sizes : shares bet on a known lower end, empty where there is none.
     lambdas : arguments of Catoni's function, empty where no variance is known.
     """
@@ -231,9 +231,8 @@ class LowerTest:
         def rejected(m: float) -> bool:
             return log_wealth(x, m, k, sizes, lambdas) >= enough
 
-        finite = x[np.isfinite(x)]
-        if finite.size < x.size:
-            return math.inf
+        if not np.all(np.isfinite(x)):
+            return k.low if np.any(x == -math.inf) else math.inf
         high = float(x.mean())
         if rejected(
             high
@@ -440,7 +439,7 @@ def decide_mean(
         n_trials=x.size,
         n_failed=n_failed,
         bound=test.bound,
-        observed=float(x.mean()) if finite else math.inf,
+        observed=float(x.mean()) if x.size else math.inf,
         se=float(x.std(ddof=1) / math.sqrt(x.size)) if finite and x.size > 1 else None,
         lower=lower,
         upper=upper,

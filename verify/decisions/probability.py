@@ -10,7 +10,9 @@ A failed trial is a bad trial.
 
 Where an exact law gives an upper limit on P(bad), that limit supports a cell without regard to the
 number of trials.  It does not overrule trials that refute.  Where a law gives a lower limit that
-lies above delta, the cell refutes, however few trials there are.
+lies above delta, the cell refutes, however few trials there are.  Where the trials' limits at
+level :math:`\alpha / C` exclude the law's, either the law or the sampler is wrong.  Such a cell
+says so: its law decides nothing, and it does not support.
 """
 
 from __future__ import annotations
@@ -39,6 +41,8 @@ from verify.evidence import CellResult, Verdict
 
 #: A lower limit of an exact law refutes where its log exceeds that of delta by more than this.
 ROUNDING = 1e-9
+#: What a cell says whose trials exclude its exact law.
+CONTRADICTED = "the trials contradict the exact law, which is left out"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,7 +189,7 @@ def decide_probability(
         and the summary says so.  With zero (the default) the limit must be at most delta itself.
     support_level : probability of supporting a false claim, ``level`` by default.
     log_limits : logs of upper limits on P(bad) from an exact law, NaN where there is none.  A cell
-        whose limit is at most delta supports the claim, unless its trials refute it.
+        whose limit is at most delta supports the claim, unless its trials refute it or the law.
     log_deltas : logarithms of the deltas, for deltas that underflow.  By default they are computed.
     log_least : logs of lower limits on P(bad) from an exact law, NaN where there is none.  A cell
         whose limit is above delta by more than rounding refutes the claim.
@@ -205,9 +209,10 @@ def decide_probability(
     # Two tests, two priors, each centred at the probability that its test is about.
     prior, prior_target = _priors(delta), _priors(target)
     log_known, log_floor, log_delta = _laws(delta, log_limits, log_least, log_deltas)
+    log_known, log_floor, contradicted = _kept_laws(counts, split, prior, log_known, log_floor)
     by_law = (log_floor > log_delta + ROUNDING) & ~trivial
     above = (exceeds(bad, n, delta, split, prior) & ~trivial) | by_law
-    below = falls_below(bad, n, target, confirm, prior_target) & ~above & ~trivial
+    below = falls_below(bad, n, target, confirm, prior_target) & ~above & ~trivial & ~contradicted
     held = (log_known <= log_delta) & np.isfinite(log_delta) & ~above & ~trivial
     below |= held
     by_law |= held
@@ -218,11 +223,13 @@ def decide_probability(
     cells = []
     for c, status in enumerate(statuses):
         if status == "open":
-            reason = _why_unresolved(bad[c], n[c], target[c], confirm)
+            reason = "" if contradicted[c] else _why_unresolved(bad[c], n[c], target[c], confirm)
         else:
             coarse = resolution if target[c] > delta[c] else None
             law = (log_floor[c], log_known[c]) if by_law[c] else None
             reason = _why_decided(status, law, coarse)
+        if contradicted[c]:
+            reason = "; ".join(filter(None, (CONTRADICTED, reason)))
         limits = {"lower": float(lower[c]), "upper": float(upper[c]), "target": float(target[c])}
         cells.append(counts.cell(c, status=status, reason=reason, by_law=bool(by_law[c]), **limits))
     unresolved = tuple(c for c, cell in enumerate(cells) if cell.status == "open")
@@ -254,6 +261,21 @@ def _laws(
         for log in (log_limits, log_least)
     )
     return known, least, log_delta
+
+
+def _kept_laws(
+    counts: _Counts,
+    level: float,
+    prior: tuple[FloatArray, FloatArray],
+    log_known: FloatArray,
+    log_floor: FloatArray,
+) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
+    """The law's limits, NaN where the trials exclude them, and the cells in which they do."""
+    low, high = confidence_sequence(counts.bad, counts.n, level, prior)
+    with np.errstate(divide="ignore"):
+        contradicted = (np.log(low) > log_known) | (np.log(high) < log_floor)
+    known, floor = (np.where(contradicted, np.nan, log) for log in (log_known, log_floor))
+    return known, floor, contradicted
 
 
 def _worst(badness: FloatArray, limit: FloatArray, trivial: NDArray[np.bool_]) -> int | None:

@@ -241,6 +241,38 @@ def test_a_failed_trial_takes_the_worst_value():
         as_values([1.5], [False], UNIT, "at most")
 
 
+@pytest.mark.parametrize("side", ["at most", "at least", "equals"])
+@pytest.mark.parametrize(
+    "knowledge",
+    [
+        UNIT,
+        Knowledge(low=0.0),
+        Knowledge(high=1.0),
+        Knowledge(),
+        Knowledge(asymptotic=True),
+        Knowledge(variance=1.0),
+        Knowledge(low=0.0, variance=1.0),
+        Knowledge(high=1.0, variance=1.0),
+    ],
+    ids=repr,
+)
+def test_the_mean_of_trials_that_failed_lies_between_its_limits(side, knowledge):
+    """An infinite mean as well: it lies at the end that the failed trials take."""
+    x = np.linspace(0.1, 0.9, 400)
+    failed = np.arange(400) % 100 == 5
+    decision = decide_mean(
+        as_values(x, failed, knowledge, side), mean_test(0.4, side, knowledge), n_failed=4
+    )
+    worst = knowledge.low if side == "at least" else knowledge.high
+    if math.isfinite(worst):
+        assert decision.observed == pytest.approx((x[~failed].sum() + 4 * worst) / 400)
+    else:
+        assert decision.observed == worst
+    assert decision.lower <= decision.observed <= decision.upper
+    # no trial that failed speaks for a statement
+    assert not (math.isinf(worst) and decision.status == "holds")
+
+
 def test_a_failed_trial_loses_the_finite_value_that_it_has():
     """Its value is the end that speaks against the statement, whatever was computed before."""
     failed = [False, True, False, True]

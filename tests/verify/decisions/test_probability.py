@@ -8,8 +8,12 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from trials.checks import InvalidParameter
-from verify.decisions.probability import decide_exact_probability, decide_probability
-from verify.decisions.sequences import trials_to_resolve
+from verify.decisions.probability import (
+    CONTRADICTED,
+    decide_exact_probability,
+    decide_probability,
+)
+from verify.decisions.sequences import confidence_sequence, prior_for, trials_to_resolve
 from verify.evidence import Verdict
 
 
@@ -204,3 +208,52 @@ def test_a_lower_limit_that_is_not_above_the_stated_probability_says_nothing() -
 def test_probabilities_that_underflow_are_refuted_by_their_logarithms() -> None:
     found = decide_probability(0, 10, 0.0, 0.05, log_least=-800.0, log_deltas=[-5000.0])
     assert found.verdict is Verdict.REFUTED
+
+
+@pytest.mark.parametrize(
+    ("bad", "laws"),
+    [
+        (20, {"log_limits": np.log(1e-3)}),  # a fifth against at most a thousandth
+        (0, {"log_least": np.log(0.4)}),  # none in a hundred against at least two fifths
+    ],
+)
+@pytest.mark.parametrize("delta", [0.6, 2.0])
+def test_a_law_that_the_trials_contradict_decides_nothing(bad, laws, delta):
+    """Its limits are not mixed with theirs either, which would leave an empty interval."""
+    found = decide_probability(bad, 100, delta, 0.05, **laws)
+    trials = decide_probability(bad, 100, delta, 0.05)
+    assert found.verdict is (Verdict.INCONCLUSIVE if delta < 1.0 else Verdict.VACUOUS)
+    (cell,), (alone,) = found.cells, trials.cells
+    assert cell.reason.startswith(CONTRADICTED)
+    assert (cell.lower, cell.upper) == (alone.lower, alone.upper)
+    assert not cell.by_law
+    if delta < 1.0:
+        assert (trials.verdict, found.unresolved) == (Verdict.SUPPORTED, (0,))
+        assert CONTRADICTED in found.summary
+
+
+def test_trials_refute_whatever_a_contradicted_law_allows():
+    found = decide_probability(90, 100, 0.01, 0.05, log_limits=-50.0)
+    (cell,) = found.cells
+    assert (found.verdict, cell.reason) == (Verdict.REFUTED, CONTRADICTED)
+    assert cell.lower < 0.9 < cell.upper
+
+
+def test_failed_trials_contradict_a_law_like_bad_ones():
+    failed = decide_probability(0, 100, 0.5, 0.05, failed_counts=20, log_limits=np.log(1e-3))
+    drawn = decide_probability(20, 100, 0.5, 0.05, log_limits=np.log(1e-3))
+    assert failed.verdict is drawn.verdict is Verdict.INCONCLUSIVE
+    assert failed.cells[0].reason == drawn.cells[0].reason == CONTRADICTED
+
+
+def test_the_cells_share_the_level_at_which_a_law_is_contradicted():
+    """Among many cells one is extreme by chance."""
+    limit = float(confidence_sequence(20, 100, 0.05, prior_for(0.5))[0]) * 0.999
+    one, many = (
+        decide_probability(
+            [20] + [0] * more, 100, 0.5, 0.05, log_limits=[np.log(limit)] + [np.nan] * more
+        )
+        for more in (0, 20)
+    )
+    reasons = [found.cells[0].reason for found in (one, many)]
+    assert [reason.startswith(CONTRADICTED) for reason in reasons] == [True, False]
