@@ -214,7 +214,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         DECISIONS + "means.py",
-        "if not np.all(np.isfinite(x)):\n            return k.low if np.any(x == -math.inf) else math.inf",
+        "if not np.all(np.isfinite(x)):\n"
+        "            return k.low if np.any(x == -math.inf) else math.inf",
         "x = x[np.isfinite(x)]",
         "an infinite trial leaves the mean's lower limit finite",
         "verify/decisions/test_means verify/procedures/test_mean_bound",
