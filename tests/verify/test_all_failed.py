@@ -1,4 +1,4 @@
-"""Cells in which every trial failed: a claim has a verdict, and only an exact law supports it."""
+"""Cells in which every trial failed: a claim has a verdict, and it is not SUPPORTED."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.verify.test_failed_trials import READ, built, not_numbers, small
+from tests.verify.invented import READ, built, not_numbers, small
 from trials.run.cell import Params
 from trials.run.experiment import Experiment
 from trials.run.store import Table
@@ -39,12 +39,14 @@ class AllFailed:
 
 @pytest.mark.parametrize("name", READ)
 def test_trials_that_all_failed_support_nothing(name: str) -> None:
-    """A comparison of two methods that both failed compares nothing, also where it allows a tie."""
+    """A comparison of two methods that both failed compares nothing, also where it allows a tie.
+
+    An exact law does not support either: the trials contradict it.
+    """
     procedure: Any = small(built(name))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = procedure.decide(AllFailed(), 0.01)
     assert list(not_numbers(asdict(found))) == []
     assert found.n_failed == found.n_trials > 0
-    if found.verdict is Verdict.SUPPORTED:
-        assert procedure.log_limit is not None
+    assert found.verdict is not Verdict.SUPPORTED
