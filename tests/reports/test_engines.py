@@ -179,3 +179,27 @@ def test_a_cell_that_begins_like_a_list_or_a_heading_stays_text(text: str) -> No
     wrapped = typst_source(tex.replace("{ll}", f"{{{spec}}}"), standalone=False)
     assert wrapped.count(cell.partition(" ")[0]) >= 2
     assert typst_pdf(wrapped, Path(), 0).startswith(b"%PDF-")
+
+
+@pytest.mark.parametrize("still", [1, 2, 3, 4, 5, 6])
+def test_latex_runs_until_a_full_pass_leaves_what_the_one_before_left(
+    still: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The references of a pass are those of the files before it, so the last pass changes none."""
+    lines = (
+        f"count = pathlib.Path({str(tmp_path / 'count')!r})\n"
+        "n = int(count.read_text()) + 1 if count.exists() else 1\n"
+        "count.write_text(str(n))\n"
+        "folder = next(a.partition('=')[2] for a in sys.argv if a.startswith('-output-dir'))\n"
+        f"pathlib.Path(folder, 'report.aux').write_text(str(min(n, {still})))\n"
+        "if '-draftmode' not in sys.argv:\n"
+        "    pathlib.Path(folder, 'report.pdf').write_text(str(n))"
+    )
+    program(tmp_path, "pdflatex", lines, monkeypatch)
+    source = tmp_path / "report.tex"
+    if still == 6:
+        with pytest.raises(ReportError, match="still change after 6 passes"):
+            compile_pdf(source, "latex", timestamp=0)
+    else:
+        found = int(compile_pdf(source, "latex", timestamp=0))
+        assert found == max(still + 1, 3)  # two drafts come first

@@ -494,6 +494,19 @@ def test_a_legend_and_a_scale_at_the_side_are_level_with_the_data() -> None:
     assert panel.bbox.x1 <= scale.bbox.x0
 
 
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("tall", [0, 1, 4])
+def test_a_scale_reaches_from_the_lowest_panel_to_the_highest(n: int, tall: int) -> None:
+    """With any number of panels in one row or two, one of which has a high title."""
+    shown = [{"title": f"panel {i}", "series": SHADED} for i in range(n)]
+    shown[min(tall, n - 1)]["title"] = "$\\frac{\\frac{a}{b}}{\\frac{c}{d}}$"
+    *drawn, scale = draw(decode({"panels": shown, "shade": "share"}, Figure, "figure")).axes
+    assert len(drawn) == n
+    assert scale.bbox.y0 == pytest.approx(min(axes.bbox.y0 for axes in drawn))
+    assert scale.bbox.y1 == pytest.approx(max(axes.bbox.y1 for axes in drawn))
+    assert not any(ink_of(scale).overlaps(ink_of(axes)) for axes in drawn)
+
+
 def test_a_figure_of_one_panel_is_higher_than_one_of_several() -> None:
     assert draw(figure()).axes[0].bbox.height == pytest.approx(118.0)
     assert draw(panels(2)).axes[0].bbox.height == pytest.approx(96.0)

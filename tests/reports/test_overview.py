@@ -8,6 +8,7 @@ import pytest
 
 from reports.overview import (
     abstract,
+    apart,
     at_worst,
     data,
     findings,
@@ -15,6 +16,7 @@ from reports.overview import (
 )
 from reports.reading import Tried
 from reports.schema import Claim, Finding, Paper, Summary, Symbols, decode
+from reports.text import number
 from tests.reports.fakes import cell, claim, refuted, undrawn
 
 PAPERS = {"p": Paper(title="One", data="Gaussian clients."), "q": Paper(title="Two & a half")}
@@ -115,3 +117,17 @@ def test_each_paper_with_symbols_has_a_table_of_them_and_each_with_data_a_paragr
     assert [table.label for table in tables] == ["symbols-p", "symbols-q", "symbols-r"]
     assert tables[1].rows == [["$m$", "clients"], [r"$\rho$", "signal"]]
     assert data(PAPERS) == "Gaussian clients."
+
+
+@pytest.mark.parametrize("first", [0.0, 1.0, 0.123456789, 1234.5678, 3e-12, -2.5])
+@pytest.mark.parametrize("step", [0.0, 1e-12, 1e-6, 1e-4, 1e-2, 0.3])
+def test_two_numbers_have_two_digits_or_as_many_as_tell_them_apart(
+    first: float, step: float
+) -> None:
+    second = first * (1.0 + step)
+    pairs = [(number(first, digits), number(second, digits)) for digits in range(2, 9)]
+    different = [pair for pair in pairs if pair[0] != pair[1]]
+    if first == second:
+        assert apart(first, second) == pairs[0]
+    else:
+        assert apart(first, second) == (different or pairs[-1:])[0]

@@ -26,6 +26,10 @@ from trials.local_erm.squares import check_rows, from_row_coordinates, row_coord
 _SUFFICIENT_DECREASE = 1e-4
 _DECREMENT_SQ = 1e-24
 _MAX_HALVINGS = 60
+#: A margin at which curvature and gradient of a sample vanish beside those of others.
+_SATURATED = 30.0
+#: Sum of cosines from which on a direction is taken to separate, above the program's rounding.
+_NO_OVERLAP = 1e-7
 
 
 class Status(IntEnum):
@@ -210,6 +214,19 @@ def _logistic_batch(
                 break
 
 
+def _without_overlap(signed: FloatArray) -> bool:
+    """Whether some direction has products of at least zero, not all zero, with all rows (n, d).
+
+    Then the loss has no minimiser (Albert and Anderson 1984).  A linear program decides.
+    """
+    from scipy.optimize import linprog  # few fits need it
+
+    lengths = np.linalg.norm(signed, axis=1)
+    rows = signed[lengths > 0.0] / lengths[lengths > 0.0, None]
+    found = linprog(-rows.sum(axis=0), A_ub=-rows, b_ub=np.zeros(len(rows)), bounds=(-1.0, 1.0))
+    return bool(found.status == 0 and -found.fun > _NO_OVERLAP)
+
+
 def logistic(
     X: ArrayLike,
     y: ArrayLike,
@@ -238,7 +255,8 @@ def logistic(
     LogisticFit
         With l2 > 0 separable data have a minimiser.  With l2 = 0 they have none.  An iterate that
         strictly separates the data proves this, and the status is `Status.NO_MINIMIZER`.
-        Quasi-separation, with points on the boundary, ends as `Status.MAX_ITER`.
+        Quasi-separation, with points on the boundary, ends as `Status.MAX_ITER`, or as
+        `Status.NO_MINIMIZER` where the gradient underflows first.
 
     Raises
     ------
@@ -281,6 +299,13 @@ def logistic(
     n_iter = np.empty(n_users, np.int64)
     status = np.empty(n_users, np.int64)
     _logistic_batch(design, labels, ridge, max_iter, tol, theta, objective, n_iter, status)
+    if c == 0.0:
+        signed = labels[:, :, None] * design
+        margins = np.einsum("bnd,bd->bn", signed, theta)
+        stalled = (status == Status.CONVERGED) & (margins > _SATURATED).any(axis=1)
+        for user in np.flatnonzero(stalled):
+            if _without_overlap(signed[user]):
+                status[user] = Status.NO_MINIMIZER
     if intercept:
         status[np.abs(labels.sum(axis=1)) == n] = Status.NO_MINIMIZER
     return LogisticFit(

@@ -556,7 +556,7 @@ def by_tangents(goal: Goal, effort: int) -> Step:
     term = next((t for t in algebra.made.values() if t[0] in ("log", "exp")), None)
     if term is None:
         raise Rejected("no logarithm")
-    lemmas = _lemmas(algebra, term)
+    lemmas = _lemmas(term)
     return _known(goal, lemmas, lambda g: _named(g, term, lambda h: attempt_named(h, effort)))
 
 
@@ -570,7 +570,7 @@ def attempt_named(goal: Goal, effort: int) -> Step:
     )
 
 
-def _lemmas(algebra: Terms, term: Term) -> list[Step]:
+def _lemmas(term: Term) -> list[Step]:
     """Steps that give limits of a logarithm or an exponential."""
     op, (of,) = parts_of(term)
     if op == "exp":

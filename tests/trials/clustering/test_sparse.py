@@ -7,6 +7,7 @@ import threading
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.spatial.distance import pdist
 
 from tests.bench.data_sets import curved_sheets, half_moons
 from tests.trials.clustering.families import (
@@ -497,3 +498,13 @@ def test_the_linkage_cuts_into_the_partitions_of_the_path():
 def test_bad_input_is_refused(call, message):
     with pytest.raises(InvalidParameter, match=message):
         call()
+
+
+@pytest.mark.parametrize("n", [2, 3, 10])
+def test_relative_weights_are_those_in_units_of_the_mean_squared_distance(n):
+    """The mean is over all pairs of different points."""
+    points = np.random.default_rng(n).standard_normal((n, 2)) * 7.0
+    mean = (pdist(points) ** 2).mean()
+    relative = neighbour_weights(points, n - 1, decay=1.5, relative=True).toarray()
+    plain = neighbour_weights(points, n - 1, decay=1.5 / mean).toarray()
+    assert relative == pytest.approx(plain, rel=1e-12)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 from sklearn.linear_model import LogisticRegression
 
 from trials.checks import InvalidParameter
@@ -497,3 +498,34 @@ def test_no_warning_escapes_on_hard_inputs():
         X = np.array([[[1e150, 0.0], [0.0, 1e-150]]])
         assert np.isfinite(least_squares(X, np.ones((1, 2))).theta).all()
         assert np.isfinite(logistic(X / 1e100, np.array([[1.0, -1.0]]), l2=1e-5).theta).all()
+
+
+def without_overlap(X, y):
+    """Whether some direction has margins of at least zero that are not all zero (Albert and
+    Anderson 1984): then no finite point minimises the logistic loss."""
+    signed = X * y[:, None]
+    found = linprog(-signed.sum(axis=0), A_ub=-signed, b_ub=np.zeros(len(y)), bounds=(-1, 1))
+    return -found.fun > 1e-9
+
+
+def test_the_logistic_loss_has_a_minimiser_exactly_where_the_classes_overlap():
+    """Whole numbers, where points lie on the plane, at zero and upon each other."""
+    rng = np.random.default_rng(77)
+    X = rng.integers(-1, 2, (200, 6, 2)).astype(float)
+    y = np.where(rng.random((200, 6)) < 0.5, 1.0, -1.0)
+    X[:20, 3:], y[:20, 3:] = X[:20, :3], -y[:20, :3]  # zero is the minimiser
+    status = logistic(X, y, l2=0.0).status
+    apart = np.array([without_overlap(*user) for user in zip(X, y, strict=True)])
+    assert 40 <= apart.sum() <= 160
+    assert not apart[:20].any()
+    assert ((status == Status.CONVERGED) == ~apart).all()
+
+
+def test_samples_far_from_the_plane_may_fix_a_coordinate_alone():
+    """The last two rows have margins near 40 and opposite second coordinates, so zero is best."""
+    X = np.array([[[1.0, 0.0]] * 55 + [[10.0, 1.0], [10.0, -1.0]]])
+    y = np.array([[1.0] * 54 + [-1.0] + [1.0, 1.0]])
+    fit = logistic(X, y, l2=0.0)
+    assert fit.status[0] == Status.CONVERGED
+    assert fit.theta[0] == pytest.approx([math.log(54.0), 0.0], abs=1e-9)
+    assert (y[0] * (X[0] @ fit.theta[0])).max() > 30.0

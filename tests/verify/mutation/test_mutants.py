@@ -10,7 +10,7 @@ import pytest
 import sympy as sp
 
 from bounds.statement import Assumption, Constant, Statement, Term, evaluate
-from verify.mutation.mutants import absorbs, asks_less, mutants, variables
+from verify.mutation.mutants import absorbs, asks_less, mutants, power_of, variables
 
 m, n, d, p, err, c_2, c_3 = sp.symbols("m n d p err c_2 c_3")
 
@@ -192,3 +192,28 @@ def test_conditions_are_dropped_moved_and_lose_their_strictness() -> None:
     assert not holds("condition balance: equality allowed", inside)
     assert holds("condition balance: right side 0.5 times as large", inside)
     assert holds("condition balance: dropped", {"p": 1.0, "d": 1e9})
+
+
+FACTORS = (m, n, d, sp.sqrt(m), 1 / n, m**2 * n, 1 + m, m + n, sp.log(m), sp.exp(-d), sp.Integer(3))
+
+
+@pytest.mark.parametrize("symbol", [m, n, d], ids=str)
+def test_a_power_is_how_an_expression_grows_with_a_symbol_at_every_size(symbol):
+    """Of all products and quotients of two factors: the same growth at four sizes, or no power."""
+    powers = 0
+    for one in FACTORS:
+        for other in FACTORS:
+            for expr in (one * other, one / other):
+                compute = sp.lambdify((m, n, d), expr, "math")
+                grown = []
+                for size in (1.7, 3.1, 8.9, 20.3):
+                    at = dict(zip("mnd", (2.3, 5.9, 1.1), strict=True)) | {str(symbol): size}
+                    more = at | {str(symbol): 2 * size}
+                    grown.append(np.log2(compute(**more) / compute(**at)))
+                power = power_of(expr, symbol)
+                if power is None:
+                    assert np.ptp(grown) > 1e-6, expr
+                else:
+                    assert grown == pytest.approx([power] * 4), expr
+                    powers += power != 0.0
+    assert powers >= 30

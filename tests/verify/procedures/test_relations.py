@@ -112,6 +112,21 @@ def trend() -> World:
     return World(growing(0.0), COIN, rows)
 
 
+def trends() -> World:
+    """Two sequences, whose values have other ranges."""
+    cells = tuple({"tag": t, "p": p} for p in (0.25, 0.5) for t in range(3))
+    claim = replace(
+        growing(0.0),
+        cells=cells,
+        knowledge=lambda cell: Knowledge(low=0.0, high=1.0 if cell["p"] == 0.25 else 4.0),
+    )
+    rows = [
+        (cell, (rng(i).random((128, 1)) < 0.2 + 0.2 * cell["tag"]) * 1.0, [i])
+        for i, cell in enumerate(cells)
+    ]
+    return World(claim, COIN, rows)
+
+
 def rate() -> World:
     claim = Rate(
         name="toy.rate",
@@ -185,6 +200,7 @@ WORLDS: dict[str, Callable[[], World]] = {
     "comparison": comparison,
     "comparison-low": lambda: comparison(failed="low"),
     "trend": trend,
+    "trends": trends,
     "rate": rate,
     "contraction": contraction,
     "reproduction": reproduction,

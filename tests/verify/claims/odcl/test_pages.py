@@ -97,3 +97,10 @@ def test_the_settings_of_the_figures_have_the_papers_alpha(name, alpha, smallest
     symbols = {"m": 100, "size_min": smallest, "c": 100}
     expected = alpha.subs({s: symbols[s.name] for s in alpha.free_symbols})
     assert SETTINGS[name]["alpha"] == pytest.approx(float(expected))
+
+
+def test_the_lower_end_of_an_interval_is_marked_before_the_upper_one(monkeypatch):
+    monkeypatch.setattr(pages, "tree", lambda _data, marks, *_texts: marks)
+    marks = pages.fits_tree({**LINEAR.check({}), "n": 4000})
+    assert list(marks) == ["(13), lower", "(13), upper"]
+    assert marks["(13), lower"] < marks["(13), upper"]
