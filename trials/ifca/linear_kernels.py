@@ -135,7 +135,9 @@ def add_gradients(
     for client in range(offsets.shape[0] - 1):
         a, z = offsets[client], offsets[client + 1]
         for run in range(n_runs):
-            chosen[run] = models[run * k + labels[run, client]]
+            row = run * k + labels[run, client]
+            for c in range(models.shape[1]):
+                chosen[run, c] = models[row, c]
         residual = residuals[: n_runs * (z - a)].reshape((n_runs, z - a))
         np.dot(chosen, features[a:z].T, residual)
         scale = 2.0 / (z - a)

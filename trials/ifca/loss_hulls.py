@@ -283,7 +283,8 @@ def absorb(
         hull, q = new.hulls[row], new.places[row]
         rest = known.residuals[hull, top:end]
         if q < 0:
-            rest[:] = responses
+            for s in range(rest.size):
+                rest[s] = responses[s]
         forms.zeroth[hull, i] = _absorb_one(
             predicted[row], q, new.filled[row], known.products[hull, :, top:end], rest,
             forms.zeroth[hull, i], forms.first[hull, i], forms.second[hull, i],

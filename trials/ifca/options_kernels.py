@@ -169,12 +169,15 @@ def add_local_updates(
         if batch_size > 0:
             size = min(size, batch_size)
         for run in range(n_runs):
-            local[run] = models[run * k + labels[run, client]]
+            row = run * k + labels[run, client]
+            for c in range(models.shape[1]):
+                local[run, c] = models[row, c]
         for _ in range(n_steps):
             if size < z - a:
                 _draw_rows(rng, z - a, size, order)
                 for s in range(size):
-                    batch[s] = features[a + order[s]]
+                    for c in range(batch.shape[1]):
+                        batch[s, c] = features[a + order[s], c]
                     targets[s] = responses[a + order[s]]
                 x, y = batch[:size], targets[:size]
             else:

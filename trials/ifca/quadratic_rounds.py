@@ -69,12 +69,15 @@ def _rounds(
         if reached and t >= least:
             return t + 1
         if (own != labels).any():
-            labels[:] = own
             sums[:], offsets[:], counts[:] = 0.0, 0.0, 0
             for i in range(m):
-                counts[labels[i]] += 1
-                sums[labels[i]] += maps[i]
-                offsets[labels[i]] += shifts[i]
+                j = own[i]
+                labels[i] = j
+                counts[j] += 1
+                for a in range(d):
+                    offsets[j, a] += shifts[i, a]
+                    for b in range(d):
+                        sums[j, a, b] += maps[i, a, b]
         for j in range(k):
             if counts[j] > 0:
                 for a in range(d):

@@ -262,8 +262,10 @@ def _gather(
                 scratch.slots[row] = n
                 n += 1
     for row in range(n_runs * k):
-        if scratch.slots[row] >= 0:
-            scratch.gathered[scratch.slots[row]] = runs.models[row]
+        slot = scratch.slots[row]
+        if slot >= 0:
+            for c in range(runs.models.shape[1]):
+                scratch.gathered[slot, c] = runs.models[row, c]
     return n, n_open
 
 
@@ -370,7 +372,8 @@ def _scale_residuals(
         else:
             run, j = runs.going[row // k], row % k
             hull = run * k + j
-            residual[:] = known.residuals[hull, top : top + n]
+            for s in range(n):
+                residual[s] = known.residuals[hull, top + s]
             for q in range(hulls.counts[run, j]):
                 along, product = hulls.coords[run, j, q], known.products[hull, q, top : top + n]
                 for s in range(n):

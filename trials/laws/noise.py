@@ -175,8 +175,10 @@ def extreme_singular_values(diagonal: FloatArray, above: FloatArray, out: FloatA
     n_trials, r = diagonal.shape
     off_sq = np.empty(2 * r - 1)
     for trial in range(n_trials):
-        off_sq[0::2] = diagonal[trial]
-        off_sq[1::2] = above[trial]
+        for i in range(r):
+            off_sq[2 * i] = diagonal[trial, i]
+        for i in range(r - 1):
+            off_sq[2 * i + 1] = above[trial, i]
         bound = 2.0 * math.sqrt(np.max(off_sq)) + 1e-300  # Gershgorin
         for which in range(2):
             wanted = 2 * r if which == 0 else r + 1

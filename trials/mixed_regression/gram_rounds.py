@@ -258,7 +258,10 @@ def _descend(
                 path[t + 1, j, a] = path[t, j, a] + unit * step
                 length += path[t + 1, j, a] ** 2
             if not length <= bound * bound:
-                path[t + 1 :] = path[t]
+                for later in range(t + 1, len(path)):
+                    for z in range(k):
+                        for a in range(d):
+                            path[later, z, a] = path[t, z, a]
                 return t
     return len(path) - 1
 

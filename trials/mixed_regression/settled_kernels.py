@@ -199,7 +199,7 @@ def add_all(
             for a in range(min(d, offsets[i + 1] - offsets[i])):
                 if filled == capacity:
                     np.dot(scaled.T, rows, product)
-                    matrices[j] += product
+                    _add(product, matrices[j])
                     filled = 0
                 weight = _half(data, spectra, factors, i, a, rows[filled])
                 for c in range(d):
@@ -207,7 +207,15 @@ def add_all(
                 filled += 1
         if filled:
             np.dot(scaled[:filled].T, rows[:filled], product)
-            matrices[j] += product
+            _add(product, matrices[j])
+
+
+@njit(cache=True, nogil=True)
+def _add(matrix: FloatArray, out: FloatArray) -> None:
+    """Add a matrix to another, entry by entry."""
+    for a in range(matrix.shape[0]):
+        for c in range(matrix.shape[1]):
+            out[a, c] += matrix[a, c]
 
 
 @njit(cache=True, nogil=True, fastmath=_SUMS)

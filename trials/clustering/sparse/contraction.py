@@ -304,7 +304,9 @@ def write_imbalance(
     """Write ``q_i - lam sum_j w_ij clip((x_i - x_j)/delta)`` (n, d) and return its square."""
     indptr, indices, w = graph
     n, d = x.shape
-    out[:] = q
+    for i in range(n):
+        for c in range(d):
+            out[i, c] = q[i, c]
     total = 0.0
     for i in range(n):
         for e in range(indptr[i], indptr[i + 1]):
