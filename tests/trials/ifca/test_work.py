@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -44,6 +46,13 @@ def draw_runs(n_iterations=200, steps=(0.01, 0.1), n=60, d=200, n_starts=3):
     }  # fmt: skip
 
 
+@cache
+def large_runs():
+    """Thirty runs, and what the plain kernel makes of them, for the tests of the excess."""
+    arguments = draw_runs(n=80, d=400, n_starts=15)
+    return arguments, run_ifca(**arguments)
+
+
 def assert_same(ours, plain):
     np.testing.assert_array_equal(ours.labels, plain.labels)
     np.testing.assert_array_equal(ours.label_changes, plain.label_changes)
@@ -79,8 +88,8 @@ def test_first_iterations_are_the_plain_kernels_to_the_bit(switches):
 @pytest.mark.parametrize("excess", [0.05, 0.5])
 def test_work_never_exceeds_the_plain_kernels_by_more_than_the_excess(switches, excess):
     """An iteration may turn out dearer than its price, so one is allowed beside the excess."""
-    arguments = draw_runs(n=80, d=400, n_starts=15)
-    ours, plain = run_ifca_skipping(**arguments, excess=excess), run_ifca(**arguments)
+    arguments, plain = large_runs()
+    ours = run_ifca_skipping(**arguments, excess=excess)
     assert_same(ours, plain)
     ((_, history),) = switches
     one = history[0][0]
