@@ -135,18 +135,26 @@ def by_signs(goal: Goal) -> Step:
 # -- Algebraic claims ------------------------------------------------------------------------------
 
 
-def is_false(goal: Goal, n_points: int = 300) -> bool:
-    """Whether the claim fails at one of some points, drawn evenly in the logarithm."""
+def points_of(goal: Goal, n_points: int = 300) -> Iterator[dict[str, flint.arb]]:
+    """Points, drawn evenly in the logarithm, at which what is given holds."""
     draw = random.Random(0)
-    relation, term = goal.claim
     for _ in range(n_points):
         decades = draw.choice((0.5, 2.0, 6.0))
         values = {x: flint.arb(10 ** draw.uniform(-decades, decades)) for x in goal.variables}
         if all(enclose(each, values) > 0 for _, each in goal.given):
-            value = enclose(term, values)
-            if value < 0 or (relation == "=" and value > 0):
-                return True
-    return False
+            yield values
+
+
+def fails_at(goal: Goal, values: Mapping[str, flint.arb]) -> bool:
+    """Whether the claim fails at a point, rounding included."""
+    relation, term = goal.claim
+    value = enclose(term, values)
+    return bool(value < 0 or (relation == "=" and value > 0))
+
+
+def is_false(goal: Goal, n_points: int = 300) -> bool:
+    """Whether the claim fails at one of the points that are drawn."""
+    return any(fails_at(goal, values) for values in points_of(goal, n_points))
 
 
 #: Hints whose parts are not all terms.

@@ -22,7 +22,7 @@ from verify.proofs import handelman
 from verify.proofs.checker import Rejected, check, enclose, goal_of, minus
 from verify.proofs.flattened import is_flat
 from verify.proofs.propositions import Proposition
-from verify.proofs.prover import find, is_false
+from verify.proofs.prover import fails_at, find, points_of
 from verify.proofs.shelf import SHELF, path_of, prove, stored
 
 FILES = sorted(SHELF.glob("*.json"))
@@ -55,16 +55,25 @@ def proposition_of(path):
 def false_forms(statement):
     """The statement with a side changed, where that is false at some point."""
     relation, left, right = statement["claim"]
+    own = goal_of(statement)
+    shared = list(points_of(own))
+
+    def is_false(changed):
+        goal = goal_of(changed)
+        same = (goal.variables, goal.given) == (own.variables, own.given)
+        return any(fails_at(goal, point) for point in (shared if same else points_of(goal)))
+
     for factor in ("1/100", "1/2", "9/10", "11/10", "2", "100"):
         for claim in (
             [relation, left, ["*", factor, right]],
             [relation, ["+", left, factor], right],
         ):
             changed = {**statement, "claim": claim}
-            if is_false(goal_of(changed)):
+            if is_false(changed):
                 yield changed
-    if relation == ">=" and is_false(goal_of({**statement, "claim": [relation, right, left]})):
-        yield {**statement, "claim": [relation, right, left]}
+    swapped = {**statement, "claim": [relation, right, left]}
+    if relation == ">=" and is_false(swapped):
+        yield swapped
 
 
 def tampered(certificate, draw):
