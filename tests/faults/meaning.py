@@ -3550,6 +3550,165 @@ MEANINGS: tuple[Meaning, ...] = (
         "a bound that is a sum is scaled like a multiple where P before is small",
         "test_every_claim",
     ),
+    Meaning(
+        "reports/engines.py",
+        "if left == before and not draft:",
+        "if not draft:",
+        "the first full pass is the last, whatever it left",
+        "reports/test_engines",
+        missed=True,
+    ),
+    Meaning(
+        "trials/ifca/skipping.py",
+        "going, models, descent, sets, moved, self.radius[going], n_left\n",
+        "going, models, descent, sets, moved, self.radius[going], n_left - 1\n",
+        "a run is settled where its labels hold one iteration less than remain",
+        "trials/ifca/test_skipping",
+    ),
+    Meaning(
+        "trials/local_erm/newton.py",
+        "            for i in range(n):\n"
+        "                margins[i] = y[b, i] * np.dot(X[b, i], theta[b])\n"
+        "                separated = separated and margins[i] > 0.0",
+        "            for i in range(n):\n"
+        "                margins[i] = y[b, i] * np.dot(X[b, i], theta[b])\n"
+        "                separated = separated and margins[i] >= 0.0",
+        "a sample on the plane counts as separated",
+        "trials/local_erm/test_local_erm",
+        missed=True,
+    ),
+    Meaning(
+        "verify/mutation/mutants.py",
+        "if not power.is_number or symbol in (log - power * sp.log(symbol)).free_symbols:",
+        "if not power.is_number:",
+        "a symbol that stands in another factor too has a power",
+        "verify/mutation/test_mutants",
+        missed=True,
+    ),
+    Meaning(
+        "trials/clustering/sparse/graph.py",
+        ".sum()) / max(n - 1, 1)",
+        ".sum()) / n",
+        "the mean squared distance counts a point's distance from itself",
+        "trials/clustering/test_sparse",
+        missed=True,
+    ),
+    Meaning(
+        "trials/ifca/skipping_kernels.py",
+        "along, product = hulls.coords[run, j, q], known.products[hull, q, top : top + n]\n"
+        "                for s in range(n):\n"
+        "                    residual[s] -=",
+        "along, product = hulls.coords[run, 0, q], known.products[hull, q, top : top + n]\n"
+        "                for s in range(n):\n"
+        "                    residual[s] -=",
+        "a model on its hull has the coordinates of the run's first model",
+        "trials/ifca/test_skipping",
+    ),
+    Meaning(
+        "reports/text.py",
+        "        if len(item) > 8:",
+        "        if len(item) >= 8:",
+        "a list of eight seems to go on",
+        "reports/test_values",
+    ),
+    Meaning(
+        "reports/dependencies.py",
+        "waiting += [*uses[one], *users[one]]",
+        "waiting += [*uses[one]]",
+        "two statements that use a third stand in two parts",
+        "reports/test_dependencies",
+    ),
+    Meaning(
+        "verify/proofs/arrays.py",
+        "if np.any(a < b - 1e-9 *",
+        "if np.all(a < b - 1e-9 *",
+        "a relation between arrays is missed only where all entries miss it",
+        "verify/proofs/test_shelf",
+    ),
+    Meaning(
+        "verify/decisions/comparisons.py",
+        "known = SHARE if sign else difference_knowledge(self.knowledge, ratio)",
+        "known = SHARE if sign else difference_knowledge(self.knowledge, 1.0)",
+        "a difference is as bounded as that without a ratio",
+        "test_unused",
+        missed=True,
+    ),
+    Meaning(
+        "reports/figures.py",
+        "low = under + _EDGE + below[-1]",
+        "low = under + _EDGE + below[0]",
+        "the colour bar of two rows begins by the labels of the upper row",
+        "reports/test_figures",
+        missed=True,
+    ),
+    Meaning(
+        "verify/testing/subjects/orthogonal_iteration.py",
+        '_same_span(call, case, call(case), rest, "that of one step',
+        '_same_span(call, case, rest, rest, "that of one step',
+        "the composed run is compared with itself",
+        "verify/testing/subjects/test_orthogonal_iteration",
+    ),
+    Meaning(
+        "verify/claims/sxy/label_errors.py",
+        '            "k": 2,\n            "Delta": point["snr"] * point["sigma"],',
+        '            "k": 2,\n            "Delta": point["snr"],',
+        "Delta at the optima is in units of sigma",
+        "test_every_claim",
+    ),
+    Meaning(
+        "trials/clustering/sparse/api.py",
+        "self.centres: list[FloatArray] | None = [] if keep_centres else None",
+        "self.centres: list[FloatArray] | None = []",
+        "centres are kept whatever the option says",
+        "test_unused",
+        missed=True,
+    ),
+    Meaning(
+        "verify/cli/mutating.py",
+        'if known is None or known.get("of") != of or known.get("part"):',
+        'if known is None or known.get("of") != of:',
+        "a part of an interrupted claim counts as the whole",
+        "verify/cli/test_mutating",
+    ),
+    Meaning(
+        "verify/mutation/score.py",
+        "if sum(j.caught for j in found.values()) == sample:",
+        "if len(found) == sample:",
+        "a sample ends after so many were tried, caught or not",
+        "verify/mutation/test_score",
+    ),
+    Meaning(
+        "reports/overview.py",
+        "if first == second or shown[0] != shown[1]:",
+        "if shown[0] != shown[1]:",
+        "equal numbers are shown with eight digits",
+        "reports/test_overview",
+        missed=True,
+    ),
+    Meaning(
+        "verify/procedures/comparison.py",
+        "known = self.knowledge(self.cells[sequence[0]])",
+        "known = self.knowledge(self.cells[0])",
+        "every sequence has what is known of the first",
+        "verify/procedures/test_relations",
+        missed=True,
+    ),
+    Meaning(
+        "verify/claims/odcl/pages.py",
+        '"(13), lower": float(interval.lower[0]), "(13), upper": float(interval.upper[0])}\n'
+        "    return tree(\n"
+        "        data,\n"
+        "        marks,\n"
+        "        f\"The path of the users' local fits",
+        '"(13), lower": float(interval.upper[0]), "(13), upper": float(interval.lower[0])}\n'
+        "    return tree(\n"
+        "        data,\n"
+        "        marks,\n"
+        "        f\"The path of the users' local fits",
+        "the ends of (13) have each other's names",
+        "verify/claims/odcl/test_pages",
+        missed=True,
+    ),
 )
 
 

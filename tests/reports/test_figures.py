@@ -498,8 +498,10 @@ def test_a_legend_and_a_scale_at_the_side_are_level_with_the_data() -> None:
 @pytest.mark.parametrize("tall", [0, 1, 4])
 def test_a_scale_reaches_from_the_lowest_panel_to_the_highest(n: int, tall: int) -> None:
     """With any number of panels in one row or two, one of which has a high title."""
-    shown = [{"title": f"panel {i}", "series": SHADED} for i in range(n)]
-    shown[min(tall, n - 1)]["title"] = "$\\frac{\\frac{a}{b}}{\\frac{c}{d}}$"
+    high = "$\\frac{\\frac{a}{b}}{\\frac{c}{d}}$"
+    shown: list[dict[str, Any]] = [{"title": f"panel {i}", "series": SHADED} for i in range(n)]
+    shown[min(tall, n - 1)]["title"] = high
+    shown[-1]["xlabel"] = high  # so the rows differ in what stands below them
     *drawn, scale = draw(decode({"panels": shown, "shade": "share"}, Figure, "figure")).axes
     assert len(drawn) == n
     assert scale.bbox.y0 == pytest.approx(min(axes.bbox.y0 for axes in drawn))
