@@ -80,6 +80,7 @@ def test_rounding_is_not_mistaken_for_refutation() -> None:
     )
     assert not careful.found
     assert careful.n_rounding > 0
+    assert careful.largest <= 0.0
     # Without a re-check the default tolerance absorbs rounding.
     assert not search_counterexample(violation, domain, 200, 3).found
 

@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy
+import sympy as sp
 
 from bounds.statement import evaluate
 from bounds.sxy.descent import PROP_2_21
@@ -348,6 +349,20 @@ def test_the_rank_of_exact_vectors() -> None:
     assert expectation.rank_of([zero, three, one]) == 2
     assert expectation.rank_of([zero]) == 0
     assert expectation.rank_of([three, one, [Fraction(x) for x in (0, 0, 5)]]) == 3
+
+
+def test_the_rank_of_vectors_of_small_whole_numbers_is_that_of_sympy() -> None:
+    """Columns without a pivot, zero vectors and multiples of others are frequent among these."""
+    rng = np.random.default_rng(20261128)
+    ranks = set()
+    for _ in range(100):
+        shape = rng.integers(1, 5, 2)
+        drawn = rng.integers(-1, 2, shape) * rng.integers(0, 2, shape[1])
+        vectors = [[Fraction(int(x)) for x in row] for row in drawn]
+        rank = int(sp.Matrix(drawn).rank())
+        assert expectation.rank_of(vectors) == rank, drawn
+        ranks.add(rank)
+    assert ranks >= {0, 1, 2, 3}
 
 
 def test_a_rival_is_preferred_by_the_law_of_two_normals() -> None:
