@@ -190,7 +190,9 @@ KAPPA_OF_MOST = statement(
         "and "
         "$\\lambda_G=\\lambda_{\\min}(\\frac1N\\sum_{i\\in G}\\phi(x_i)^\\top\\phi(x_i))$. The "
         "other "
-        "clients add positive semidefinite matrices to $K_j$. So Theorem 2 holds with the "
+        "clients add positive semidefinite matrices to $K_j$, because the step is stable for them "
+        "as well. With two steps and their $\\gamma$ above 2 it is false. So Theorem 2 holds with "
+        "the "
         "$\\kappa$ of clients that hold most rows of each cluster."
     ),
     uses=("sxy.p-spectrum-lower",),

@@ -15,9 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import mpmath
+import numpy as np
 import sympy as sp
 
 from bounds.statement import Assumption, Statement, evaluate, evaluate_mp
@@ -167,6 +169,10 @@ def search(
         unit=measure.unit,
         constants=given,
         symbols=symbols,
+        conditions={
+            a.name: partial(_meets, None if at_the_edge else a, symbols)
+            for a in statement.assumptions
+        },
         certify=_certify(statement, observed, symbols, given, proof),
         proposition=_proposition(statement, observed, domain, at, given, everywhere, measure)
         if _is_provable(everywhere, bound, where)
@@ -193,6 +199,14 @@ def _is_provable(
     if isinstance(everywhere, Everywhere) and everywhere.arrays is not None:
         return True
     return bound is None and (where is None or everywhere is not None)
+
+
+def _meets(
+    assumption: Assumption | None, symbols: Callable[[Point], Mapping[str, Any]], point: Point
+) -> bool:
+    """Whether a point meets an assumption.  None stands for one that every point meets."""
+    with np.errstate(all="ignore"):
+        return assumption is None or bool(assumption.holds(symbols(point)))
 
 
 def _constraints(

@@ -183,10 +183,16 @@ class _Search:
             return bool(mpmath.mpf(self.recheck(point)) > 0)
 
     def is_counterexample(self, point: Point) -> bool:
-        """A confirmed violation inside the constraints (used by the shrinker)."""
-        if self.constraints is not None and not self.constraints(point):
+        """A confirmed violation inside the constraints (used by the shrinker).
+
+        A point at which a side has no value, such as a division by zero, is none.
+        """
+        try:
+            if self.constraints is not None and not self.constraints(point):
+                return False
+            v = float(self.violation(point))
+        except ArithmeticError:
             return False
-        v = float(self.violation(point))
         return v > self.tolerance and self.confirmed(point)
 
 

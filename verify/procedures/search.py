@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import islice
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -34,6 +33,7 @@ RECHECKED = f"re-checked with {DIGITS} digits"
 FAR = 10.0
 _POINTS = 20  # of a fingerprint
 _VISITED = 100  # points at which a search shows where it was
+_SAMPLED = 256  # points that show which conditions the domain can break
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +55,7 @@ class Search(Procedure):
     proposition : the statement over its whole domain, where both sides are formulas.
     instances : the statement for each size up to ``up_to``, where only these are formulas.
     symbols : ``point -> `` the statement's symbols there, where they are not the coordinates.
+    conditions : whether a point meets each condition of the statement, by the condition's name.
     proof_is_enough : whether the check of a certificate takes the place of the search.
     """
 
@@ -75,6 +76,7 @@ class Search(Procedure):
     up_to: str = ""
     constraints: Callable[[Point], bool] | None = None
     symbols: Callable[[Point], Mapping[str, Any]] = lambda point: point
+    conditions: Mapping[str, Callable[[Point], bool]] = field(default_factory=dict)
     proof_is_enough: bool = False
     seed: int = 0
     constants: Mapping[str, float] = field(default_factory=dict)
@@ -128,6 +130,18 @@ class Search(Procedure):
         """Points that a search visited: the closest to a counterexample, and of every rank."""
         for point in self.visited(_VISITED):
             yield {**point, **self.symbols(point)}
+
+    def never_broken(self) -> list[str]:
+        """The conditions that every sampled point of the domain meets.
+
+        A weaker form of these is tried only where the points depend on the condition itself.
+        """
+        left = dict(self.conditions)
+        for point in as_domain(self.domain).sample(np.random.default_rng(0), _SAMPLED):
+            left = {name: meets for name, meets in left.items() if meets(point)}
+            if not left:
+                break
+        return list(left)
 
     def demands(self, _store: Trials, _level: float) -> list[Demand]:
         """A search draws no trials."""
@@ -220,9 +234,21 @@ class Search(Procedure):
             ),
             figures=shown.figures,
             sharpness=shown.sharpness,
-            notes=(*shown.notes, *_describe_proof(proved)),
+            notes=(
+                *shown.notes,
+                *_describe_proof(proved),
+                *([] if result.found else self._never()),
+            ),
             witness=witness,
         )
+
+    def _never(self) -> Iterator[str]:
+        """A sentence on the conditions that no point of the domain breaks."""
+        if names := self.never_broken():
+            yield (
+                f"No point of the domain breaks these conditions: {', '.join(names)}. So a weaker "
+                "one is tried only where the points are placed at its edge."
+            )
 
     def _by_proof(self, proved: Mapping[str, Any], level: float) -> Evidence:
         """SUPPORTED by a certificate alone, after its formulas were compared at some points."""
@@ -236,7 +262,7 @@ class Search(Procedure):
             figures=shown.figures,
             tables=tuple(shown.tables),
             sharpness=shown.sharpness,
-            notes=(*shown.notes, *_describe_proof(proved)),
+            notes=(*shown.notes, *_describe_proof(proved), *self._never()),
         )
 
     def _prove(self) -> dict[str, Any] | None:
@@ -263,10 +289,12 @@ class Search(Procedure):
         except InvalidParameter:  # an operation that the checker does not know, such as pi
             return None
         if proved is not None:
-            points = as_domain(self.domain).sample(np.random.default_rng(1), 4 * _POINTS)
-            inside = (p for p in points if self.constraints is None or self.constraints(p))
+            points = as_domain(self.domain).sample(np.random.default_rng(1), _SAMPLED)
+            inside = [p for p in points if self.constraints is None or self.constraints(p)]
+            if any(proposition.is_narrower(p, self.symbols(p)) for p in inside):
+                return None  # the proof is of fewer points, such as those of a narrower condition
             try:
-                self.compare(proposition, list(islice(inside, _POINTS)))
+                self.compare(proposition, inside[:_POINTS])
             except InvalidParameter:
                 if proposition.reduction is None:
                     raise

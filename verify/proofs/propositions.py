@@ -245,22 +245,37 @@ class Proposition:
             return None
         return {**point, **symbols, **reduction.quantities(point)}
 
+    def is_narrower(self, point: Point, symbols: Mapping[str, Any]) -> bool:
+        """Whether a point of the search lies out of the ranges of the proof."""
+        values: Mapping[str, Any] = {**point, **symbols}
+        out = [n for n, r in self.ranges.items() if n in values and _is_out(values[n], r)]
+        if not out or self.arrays is not None:
+            return False
+        found = self.at(point, symbols)  # a quantity may have the name of a coordinate
+        return found is not None and any(_is_out(found[n], self.ranges[n]) for n in out)
+
     def missed(self, values: Mapping[str, Any]) -> str:
         """The range or the relation of quantities that values do not meet, empty without one."""
         if self.reduction is None and self.arrays is None:
             return ""
         for name, r in self.ranges.items():
-            low, high = (min(r.values), max(r.values)) if isinstance(r, Choice) else (r.low, r.high)
-            value = float(values[name]) if name in values else math.nan
-            room = 1e-9 * max(1.0, abs(value))
-            positive = value > 0 or not isinstance(r, LogInterval)
-            if name in values and not (low - room <= value <= high + room and positive):
-                return f"{name}={value:.6g} is out of its range"
+            if name in values and _is_out(values[name], r):
+                return f"{name}={float(values[name]):.6g} is out of its range"
         for left, right, _ in self.assumptions:
             a, b = (self.value(side, values) for side in (left, right))
             if a < b - 1e-9 * max(abs(a), abs(b)):
                 return f"{sp.sstr(left)} >= {sp.sstr(right)} is {a:.6g} >= {b:.6g}"
         return "" if self.arrays is None else self.arrays.missed(values)
+
+
+def _is_out(value: Any, r: Range) -> bool:
+    """Whether a number lies out of a range, but for rounding.  Words lie in every range."""
+    if isinstance(value, str):
+        return False
+    low, high = (min(r.values), max(r.values)) if isinstance(r, Choice) else (r.low, r.high)
+    room = 1e-9 * max(1.0, abs(float(value)))
+    positive = value > 0 or not isinstance(r, LogInterval)
+    return not (low - room <= value <= high + room and positive)
 
 
 def _plain(hint: Any) -> Any:

@@ -4,11 +4,13 @@ import math
 
 import mpmath
 import pytest
+import sympy as sp
 
 from trials.checks import InvalidParameter
 from verify.decisions.search import Choice, Interval, IntRange, LogInterval
 from verify.evidence import Verdict
 from verify.procedures.search import Search
+from verify.proofs.propositions import Proposition
 
 DOMAIN = {
     "x": Interval(-1.0, 1.0),
@@ -128,3 +130,39 @@ def test_a_structured_witness_is_stored_as_lists(tmp_path):
     assert isinstance(evidence.witness.params["A"], list)
     assert "array" not in evidence.summary
     json.dumps(evidence.as_dict())
+
+
+def test_a_search_names_the_conditions_that_no_point_breaks():
+    conditions = {
+        "x below 2": lambda point: point["x"] < 2.0,
+        "x above 0": lambda point: point["x"] > 0.0,
+    }
+    search = statement(1.25, conditions=conditions)
+    assert search.never_broken() == ["x below 2"]
+    (note,) = search.decide(None, 0.05).notes
+    assert "breaks these conditions: x below 2." in note
+    assert statement(1.25).decide(None, 0.05).notes == ()
+
+
+def test_a_proof_of_a_narrower_range_is_no_proof_of_the_search():
+    x = sp.Symbol("x")
+    proof = Proposition(
+        ranges={"x": Interval(0.0, 1.0)}, assumptions=(), left=x, relation="=", right=x
+    )
+    assert proof.is_narrower({"x": 1.5}, {})
+    assert not proof.is_narrower({"x": 1.0}, {})
+
+
+def test_a_point_without_a_value_is_no_simpler_counterexample():
+    """1/x has none at the simplest value of x, zero."""
+    search = Search(
+        name="toy.inverse",
+        violation=lambda point: 1.0 / point["x"],
+        domain={"x": Interval(-1.0, 3.0)},
+        budget=200,
+        sides=lambda point: (1.0 / point["x"], 0.0),
+        unit="inverse",
+    )
+    evidence = search.decide(None, 0.05)
+    assert evidence.verdict is Verdict.REFUTED
+    assert evidence.witness.params["x"] > 0

@@ -365,9 +365,7 @@ RANDOM_START = Finding(
 GUESSING = table(
     pairwise,
     # at any positive closeness, from one sample on
-    row(
-        "ifca.better-than-guessing", bi.BETTER_THAN_GUESSING, least_alpha=1e-6, finding=RANDOM_START
-    ),
+    row("ifca.better-than-guessing", bi.BETTER_THAN_GUESSING, finding=RANDOM_START),
 )
 
 # --- The proof of Lemma 1 -----------------------------------------------------------------------

@@ -28,8 +28,10 @@ from verify.procedures.base import Presentation, Profile
 from verify.procedures.search import Search
 from verify.proofs.propositions import NOT_NEGATIVE, POSITIVE, Everywhere, Reduction
 
+#: Closeness across zero, where the condition ends.
+CLOSENESS = Interval(-0.1, 0.49)
 SIGNAL_DOMAIN: Ranges = {
-    "alpha": Interval(0.01, 0.49),
+    "alpha": CLOSENESS,
     "rho": LogInterval(1e-3, 1e3),
     "n": IntRange(1, 1_000_000, log=True),
 }
@@ -242,18 +244,24 @@ def stranger(point: Point) -> Limits:
 
 #: As many samples as Assumption 2 asks for, and up to ``beyond`` times as many.
 REGIME_DOMAIN: Ranges = {
-    "alpha": Interval(0.01, 0.49),
+    "alpha": CLOSENESS,
     "rho": LogInterval(1e-3, 1e3),
     "m": IntRange(2, 10_000_000, log=True),
     "beyond": LogInterval(1.0, 100.0, meaning="samples over the least that are asked for"),
 }
 
 
+def _not_too_close(point: Point) -> Point:
+    """A point with a closeness of 0.01 or more.  A smaller one would ask for too many samples."""
+    return {**point, "alpha": max(abs(point["alpha"]), 0.01)}
+
+
 def in_regime(statement: Statement, constants: Mapping[str, float]) -> Callable[[Point], Point]:
     """A map from a point to the same point with the n' that the statement's assumption requires.
 
     n' is ``beyond`` times the least number of samples per client that the assumption allows with
-    its hidden constant, rounded up.
+    its hidden constant, rounded up.  A closeness below 0.01 gets the samples of 0.01, which the
+    assumption then refuses.
     """
     (assumption,) = (a for a in statement.assumptions if a.name == "samples per client")
     assert assumption.constant is not None
@@ -263,7 +271,7 @@ def in_regime(statement: Statement, constants: Mapping[str, float]) -> Callable[
         raise CannotTry(f"{statement.id}: {assumption.name!r} must be proportional to n")
     return lambda point: {
         **point,
-        "n": math.ceil(point["beyond"] * float(evaluate(need, point))),
+        "n": math.ceil(point["beyond"] * float(evaluate(need, _not_too_close(point)))),
     }
 
 
@@ -412,7 +420,6 @@ def pairwise(
     profile: Profile,
     *,
     constants: Mapping[str, float] | None = None,
-    least_alpha: float = 0.01,
     reduction: Reduction | None = None,
     present: Callable[[SearchResult], Presentation] | None = None,
 ) -> Search:
@@ -446,7 +453,7 @@ def pairwise(
         statement,
         profile,
         pair_log_probability,
-        {**PAIR_DOMAIN, "alpha": Interval(least_alpha, 0.49)},
+        PAIR_DOMAIN,
         at=at,
         everywhere=reduction
         or Everywhere(

@@ -43,7 +43,7 @@ SHAPE: Ranges = {
     "lam": LAM,
     "condition": LogInterval(1.0, 1e4, meaning=CONDITION),
     "Delta": LogInterval(1e-2, 2.0),
-    "alpha": Interval(1e-4, 0.4999),
+    "alpha": Interval(-0.1, 0.4999),
 }
 
 
@@ -120,9 +120,13 @@ LABELS: Ranges = {
 }
 
 
+#: The noise is in units of the closeness.  Near zero it has no size.
+_LEAST = 1e-4
+
+
 def with_noise(point: Point) -> dict[str, float]:
     """The symbols at a point, where eta has the size at which X takes the point's value."""
-    scale = point["alpha"] * point["lam"] * point["Delta"] ** 2
+    scale = abs(point["alpha"]) * point["lam"] * point["Delta"] ** 2
     return {**shape(point), "eta": scale * math.sqrt(point["n"] * point["X"])}
 
 
@@ -134,7 +138,8 @@ def find_mislabelled(point: Point, models: int) -> float:
     """
     at = with_noise(point)
     smallest = float(evaluate(bl.GAP, at))
-    if point["law"] == "spike":
+    # the spikes close a gap above zero, which a closeness above zero gives
+    if point["law"] == "spike" and smallest > 0.0:
         return wrong_label(smallest, at["eta"], int(point["n"]), models)
     pair = special.ndtr(-smallest * math.sqrt(point["n"] / 2.0) / at["eta"])
     return float(min(1.0, (models - 1) * pair))
@@ -215,7 +220,8 @@ _Q, _Y = sp.symbols("q y")
 def _spikes(point: Point) -> dict[str, float]:
     at, gap = with_noise(point), _smallest_gap(point)["gap"]
     pi = spike_probability(gap, at["eta"], int(point["n"]), 2)
-    return {"q": point["n"] * pi, "y": min(1.0, 4 * point["X"])}
+    noise = at["eta"] ** 2 / (float(evaluate(_SEEN, at)) ** 2 * at["n"])
+    return {"q": point["n"] * pi, "y": min(1.0, 4 * noise)}
 
 
 SPIKES = Reduction(
@@ -256,6 +262,7 @@ def labels(
         {**LABELS, **ranges},
         at=with_noise,
         constants=constants,
+        where=lambda point: abs(point["alpha"]) >= _LEAST,
         everywhere=reduction,
         budget=profile.searches // 8,
     )
@@ -267,9 +274,10 @@ _TWO: dict[str, Any] = {
         2, 1000, True, meaning="number of clusters, without effect: the claim is about two models"
     ),
 }
-#: Rare spikes where lambda = L.
+#: Rare spikes where lambda = L, with a gap above zero.
 _WORST: dict[str, Any] = {
     **_TWO,
+    "alpha": Interval(1e-4, 0.4999),
     "condition": Choice((1.0,), meaning=CONDITION),
     "law": Choice(("spike",), meaning=_LAW),
 }

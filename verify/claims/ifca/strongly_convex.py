@@ -179,6 +179,6 @@ def gradient(statement: Statement, profile: Profile, *, largest: float = 1e6) ->
 
 GRADIENTS = table(
     gradient,
-    row("ifca.eq27", sc.EQ_27, largest=1.0),
+    row("ifca.eq27", sc.EQ_27, largest=4.0),
     row("ifca.eq27-units", sc.EQ_27_UNITS, finding=UNITS),
 )

@@ -64,7 +64,7 @@ RUNS: Ranges = {
     "p": LogInterval(1e-3, 1.0),
     "Delta": LogInterval(1e-6, 1e6),
     "alpha_0": Interval(1e-4, 0.4999),
-    "floor": LogInterval(1e-9, 1.0, meaning=_FLOOR),
+    "floor": LogInterval(1e-9, 100.0, meaning=_FLOOR),
 }
 
 
@@ -204,7 +204,7 @@ _NEAR: Ranges = {
     **RUNS,
     "floor": LogInterval(
         1e-9,
-        1.0,
+        100.0,
         meaning="floor $\\varepsilon_0$ over $p\\lambda/(8L)$ times the radius of the start",
     ),
     "share": Interval(
@@ -367,7 +367,7 @@ _SIZES: Ranges = {
     "p": LogInterval(1e-3, 0.5),
     "lam": LogInterval(1e-2, 1e2, meaning=LAM.meaning),
     "condition": LogInterval(1.0, 1e2, meaning=CONDITION),
-    "separation": LogInterval(1.0, 1e3, meaning=_SEPARATION),
+    "separation": LogInterval(0.1, 1e3, meaning=_SEPARATION),
     "delta": LogInterval(1e-3, 0.9),
 }
 

@@ -137,10 +137,13 @@ def worst_centers(
     profile: Profile,
     *,
     everywhere: Reduction | None = None,
-    low: float = 11.4,
+    low: float = 5.0,
     present: Callable[[SearchResult], Presentation] | None = None,
 ) -> Search:
-    """Outliers anywhere between two clusters of any sizes, c from where the share is below one."""
+    """Outliers anywhere between two clusters of any sizes.
+
+    ``low`` is the least c: by default one at which the statements' own condition does not hold.
+    """
     return search(
         statement,
         profile,
@@ -193,6 +196,7 @@ WORST_CENTERS = (
         LEMMA_10_ANY_CENTERS,
         worst_centers,
         everywhere=worst_on_a_line(_worst, C - REACH, far, LEAST_C),
+        low=11.4,
         present=_looseness,
     ),
     row("odcl.lemma10-on-a-line", LEMMA_10_ON_A_LINE, worst_centers),
@@ -201,7 +205,6 @@ WORST_CENTERS = (
         LEMMA_10_ANY_CENTERS_SHARP,
         worst_centers,
         everywhere=worst_on_a_line(_worst, (C - 3 * REACH) / 2, half, 3 * float(REACH)),
-        low=12.6,
     ),
 )
 

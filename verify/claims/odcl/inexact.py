@@ -62,7 +62,7 @@ LINE: Ranges = {
     "share": LogInterval(
         1e-6, 1.0, meaning="excess of $\\Gamma$ over $\\sigma+2\\mu_fR$, in units of $\\sigma$"
     ),
-    "delta": LogInterval(1e-6, 0.36),
+    "delta": LogInterval(1e-6, 0.99),
 }
 
 
@@ -221,7 +221,7 @@ _LEMMA_7_DOMAIN: Ranges = {
     "T": IntRange(15, 10**9, log=True),
     "Gamma": _UNITS,
     "mu_f": _UNITS,
-    "delta": LogInterval(1e-9, 0.33),
+    "delta": LogInterval(1e-9, 0.99),
 }
 
 

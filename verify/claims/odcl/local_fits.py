@@ -175,7 +175,7 @@ def lemma_3_as_printed(statement: Statement, profile: Profile) -> Search:
             "n": IntRange(1, 1000, log=True),
             "d": IntRange(1, 100, log=True),
             "epsilon": LogInterval(1e-9, 1e9),
-            "delta": LogInterval(1e-9, 0.49),
+            "delta": LogInterval(1e-9, 0.99),
         },
         proof=Proof(
             argument="A sample shows one of $d$ coordinates with noise $\\pm1$; the optimum has "
@@ -203,7 +203,7 @@ def lemma_3(statement: Statement, profile: Profile) -> Search:
         quantile,
         {
             **LINE,
-            "delta": LogInterval(1e-9, 0.49),
+            "delta": LogInterval(1e-9, 0.99),
             "mesh": LogInterval(
                 1e-9, 6.0, meaning="free parameter $\\epsilon$ of Lemma 3, in units of $R$"
             ),
@@ -261,7 +261,7 @@ def lemma_11(statement: Statement, profile: Profile) -> Search:
         profile,
         distance,
         {
-            "rho": Interval(1e-3, 0.999),
+            "rho": Interval(-0.1, 1.1),
             "rho_k": LogInterval(
                 1e-6,
                 1e6,
@@ -381,7 +381,7 @@ def p_tail(statement: Statement, profile: Profile) -> Search:
             "skew": LogInterval(
                 1e-3, 1.0, meaning="ratio of the smaller to the larger curvature of a sample"
             ),
-            "rho": Interval(1e-3, 0.999),
+            "rho": Interval(-0.1, 1.1),
             "rho_k": LogInterval(1e-9, 1e9),
         },
         at=at,
@@ -582,7 +582,7 @@ def lemma_4_d1_as_printed(statement: Statement, profile: Profile) -> Search:
                 0.999,
                 meaning="smaller of the two curvatures of a sample, of which the larger is 1",
             ),
-            "rho": Interval(0.01, 0.99),
+            "rho": Interval(-0.1, 1.1),
             "rho_k": LogInterval(1e-3, 1e3),
         },
         proof=Proof(
@@ -611,7 +611,7 @@ def lemma_4(statement: Statement, profile: Profile) -> Search:
             "d": IntRange(1, 1000, log=True),
             "n": IntRange(1, 100_000, log=True),
             "m": IntRange(1, 10**12, log=True),
-            "rho": Interval(0.01, 0.99),
+            "rho": Interval(-0.1, 1.1),
             "rho_k": LogInterval(
                 1e-3,
                 1.0,

@@ -341,7 +341,7 @@ def shares(statement: Statement, profile: Profile) -> Search:
 
 
 def of_constant(
-    statement: Statement, profile: Profile, *, observed: sp.Expr, low: float = 100.0
+    statement: Statement, profile: Profile, *, observed: sp.Expr, low: float = 20.0
 ) -> Search:
     """A function of c against the statement, from the smallest c that the statement allows."""
     budget = min(profile.searches, 120)

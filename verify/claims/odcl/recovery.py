@@ -202,7 +202,7 @@ def display(statement: Statement, profile: Profile, *, radius: sp.Expr, length: 
         profile,
         br.eq_8(radius, length).subs(given),
         {
-            "n": IntRange(3, 10**9, log=True),
+            "n": IntRange(1, 10**9, log=True),
             "d": IntRange(1, 1000, log=True),
             "a": LogInterval(
                 1e-9, 1e6, meaning="norm of the optimum in the design that gives the constants"
@@ -277,12 +277,15 @@ CONSTANT_M = (
 
 @claim("odcl.eq11", br.EQ_11)
 def eq_11(statement: Statement, profile: Profile) -> Search:
-    """Sample sizes just above the requirement, for every width of the events below D/2."""
+    """Sample sizes just above the requirement, for every width of the events up to 1.3 of D/2."""
 
     def at(point: Point) -> dict[str, float]:
         own = {name: point[name] for name in ("M", "alpha", "Delta")}
         own["gamma"] = point["share"] * own["Delta"] / 2
-        needed = float(evaluate(statement.assumptions[-1].right, own))
+        try:
+            needed = float(evaluate(statement.assumptions[-1].right, own))
+        except ZeroDivisionError:  # events as wide as the separation allow no number of samples
+            needed = math.inf
         return {**own, "ratio": (1 + point["above"]) * needed}
 
     return log_search(
@@ -293,9 +296,7 @@ def eq_11(statement: Statement, profile: Profile) -> Search:
             "M": _UNITS,
             "alpha": LogInterval(1.0, 1e4),
             "Delta": LogInterval(1e-6, 1e6, meaning=SEPARATION),
-            "share": Interval(
-                0.0, 0.999, meaning="width $\\gamma$ of the events in units of $D/2$"
-            ),
+            "share": Interval(0.0, 1.3, meaning="width $\\gamma$ of the events in units of $D/2$"),
             "above": LogInterval(1e-6, 1e3, meaning=_ABOVE.meaning),
         },
         at=at,
@@ -324,7 +325,7 @@ CHEBYSHEV = Finding(
 
 
 _ABOVE = LogInterval(1e-9, 1e3, meaning="share by which $n/\\log n$ exceeds the requirement")
-_JUST_ENOUGH: Ranges = {"alpha": LogInterval(1.0 + 1e-9, 1e3), "above": _ABOVE}
+_JUST_ENOUGH: Ranges = {"alpha": LogInterval(0.3, 1e3), "above": _ABOVE}
 
 
 def _just_enough(statement: Statement, point: Point) -> dict[str, float]:

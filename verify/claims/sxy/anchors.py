@@ -188,8 +188,8 @@ BALL: Ranges = {
     "unit": LogInterval(
         1e-6, 1e6, meaning="value of $\\Delta$, which scales the radius of the ball"
     ),
-    "radius": LogInterval(0.5, 10.0, meaning="radius $R$ of the ball in units of $\\Delta$"),
-    "epsilon": LogInterval(0.01, 0.2499),
+    "radius": LogInterval(0.2, 10.0, meaning="radius $R$ of the ball in units of $\\Delta$"),
+    "epsilon": LogInterval(0.01, 0.5),
     "d": IntRange(1, 4),
     "opposite": Choice(
         (True, False),
@@ -608,7 +608,7 @@ def grouping(statement: Statement, profile: Profile) -> Search:
             "k": IntRange(1, 16),
             "d": IntRange(1, 20, log=True),
             "more": IntRange(0, 60, meaning="number of anchors beyond one for each cluster"),
-            "epsilon": Interval(0.0, 0.2499),
+            "epsilon": Interval(0.0, 0.3),
             "unit": LogInterval(
                 1e-6, 1e6, meaning="value of $\\Delta$, which scales the models and the anchors"
             ),

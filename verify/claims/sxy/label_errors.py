@@ -75,7 +75,11 @@ def rate_at(near: float) -> float:
 def eq_35(statement: Statement, profile: Profile) -> Search:
     """The gap over every spectrum and distance.  It is tight at alpha = beta."""
     gap = alpha * (Delta - epsilon) ** 2 - beta * epsilon**2
-    domain = {name: PAIR_DOMAIN[name] for name in ("alpha", "condition", "near", "Delta")}
+    domain: Ranges = {
+        **{name: PAIR_DOMAIN[name] for name in ("alpha", "near", "Delta")},
+        # below one the limits of the spectrum are not in order
+        "condition": LogInterval(0.25, 1e4, meaning=PAIR_DOMAIN["condition"].meaning),
+    }
     symbols: Ranges = {
         **dict.fromkeys(("alpha", "beta", "Delta"), POSITIVE),
         "epsilon": NOT_NEGATIVE,
@@ -124,7 +128,7 @@ PAIR_DOMAIN: Ranges = {
     "snr": LogInterval(1e-6, 1e6, meaning="signal-to-noise ratio $\\beta\\Delta^2/\\sigma^2$"),
     "near": Interval(
         0.0,
-        1.0,
+        2.0,
         meaning="value of $\\epsilon$ as a share of its limit "
         "$\\frac{\\Delta}{3}\\sqrt{\\alpha/\\beta}$",
     ),
@@ -134,8 +138,8 @@ PAIR_DOMAIN: Ranges = {
         meaning="angle of the error of the own model with the direction to the rival optimum",
     ),
     "turn_b": Interval(
-        0.0,
-        2 * math.pi,
+        -math.pi,
+        math.pi,
         meaning="angle of the error of the rival model with the direction from own to rival "
         "optimum",
     ),

@@ -351,12 +351,14 @@ _SHRINKS = (
     ("exp", -s * sp.log(1 - gamma)),
     (">", 1, sp.exp(s * sp.log(1 - gamma))),
 )
+#: Step sizes beyond the stable ones too, which the statements' own condition leaves out.
+TRIED_GAMMA = LogInterval(1e-6, 2.5)
 STABLE_DOMAIN: Ranges = {
     "rule": Choice(("fedavg", "fedprox"), meaning=_RULE),
     "n": IntRange(1, 5),
     "d": IntRange(1, 5),
     "s": IntRange(1, 1000, log=True, meaning=_STEPS),
-    "gamma": LogInterval(1e-6, 0.999),
+    "gamma": TRIED_GAMMA,
     "unit": Choice((1.0, 1e-6, 1e6), meaning="factor that multiplies the features"),
     "seed": IntRange(0, 1000),
 }
@@ -599,7 +601,8 @@ def kappa_of_most(statement: Statement, profile: Profile) -> Search:
         return {**own, "kappa": _kappa(statement, {**point, "gamma": gamma})}
 
     domain: Ranges = {
-        **{name: STABLE_DOMAIN[name] for name in ("rule", "s", "gamma", "seed")},
+        **{name: STABLE_DOMAIN[name] for name in ("rule", "s", "seed")},
+        "gamma": LogInterval(1e-6, 0.999),  # of all clients
         "M": IntRange(1, 4, meaning="clients of G"),
         "n": IntRange(1, 60, log=True, meaning="rows of a client of G"),
         "single": IntRange(0, 3, meaning="clients with one row"),
@@ -632,7 +635,7 @@ ONE_ROW = Reduction(
     "$Y$. On $[0,1]$ the convex $e^{-z}$ lies below its chord, by Jensen's inequality. The "
     "certificate puts these together at $z=\\min(1,Y)$.",
     lemmas=("exponential", "jensen"),
-    ranges={"d": POSITIVE, "Y": POSITIVE, "z": LogInterval(0.0, 1.0)},
+    ranges={**STEPS, "d": POSITIVE, "Y": POSITIVE, "z": LogInterval(0.0, 1.0)},
     given=((_Y, _Z), (_CHORD, 0)),
     quantities=_moved,
     left=_D * (1 - sp.exp(-_Y)),
@@ -670,7 +673,7 @@ def kappa_one_row(statement: Statement, profile: Profile) -> Search:
         {
             "d": IntRange(1, 10_000, log=True),
             "s": IntRange(1, 10_000, log=True),
-            "gamma": LogInterval(1e-3, 0.999),
+            "gamma": LogInterval(1e-3, 1.9),
         },
         measure=SPECTRAL,
         everywhere=ONE_ROW,
@@ -747,7 +750,7 @@ NO_SAVING_FINDING = Finding(
     severity="slip",
 )
 
-SAVING_DOMAIN: Ranges = {"s": IntRange(1, 1000, log=True), "gamma": LogInterval(1e-6, 0.999)}
+SAVING_DOMAIN: Ranges = {"s": IntRange(1, 1000, log=True), "gamma": LogInterval(1e-6, 1.9)}
 
 
 def _rounds_at(s: int, gamma: float) -> float:

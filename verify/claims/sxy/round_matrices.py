@@ -413,7 +413,7 @@ def _two_lengths(statement: Statement, point: Point) -> tuple[float, float]:
 _LOCAL_STEPS: Ranges = {
     "rule": Choice(("fedavg", "fedprox"), meaning="rule of the local update"),
     "s": IntRange(1, 10_000, log=True, meaning="number of local steps with FedAvg"),
-    "gamma": LogInterval(1e-4, 0.999),
+    "gamma": LogInterval(1e-4, 1.9),
     "d": IntRange(1, 6),
 }
 
