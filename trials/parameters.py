@@ -507,7 +507,8 @@ def validated(**domains: Domain) -> Callable[[Callable[P, R]], Callable[P, R]]:
         known = signature.parameters.keys()
         required = {p.name for p in parameters if p.default is p.empty}
         positional = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
-        in_order = [(name, domains[name]) for name in known if name in domains]
+        named = [(name, domains[name]) for name in known if name in domains]
+        in_order = [(name, domain.check, *_lengths(domain)) for name, domain in named]
 
         @functools.wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -516,17 +517,16 @@ def validated(**domains: Domain) -> Callable[[Callable[P, R]], Callable[P, R]]:
             if len(given) < len(args) + len(kwargs) or not required <= given.keys() <= known:
                 signature.bind(*args, **kwargs)
             lengths: dict[str, tuple[str, int]] = {}
-            for name, domain in in_order:
+            for name, check, is_length, axes in in_order:
                 if name not in given:
                     continue
-                given[name] = value = domain.check(name, given[name])
-                inner = domain.domain if isinstance(domain, Maybe) else domain
-                if isinstance(inner, Integer) and value is not None:
+                given[name] = value = check(name, given[name])
+                if value is None:
+                    continue
+                if is_length:
                     _agree(lengths, name, "", value)
-                elif isinstance(inner, Array) and value is not None:
-                    for axis, length in zip(inner.axes[::-1], value.shape[::-1], strict=False):
-                        if isinstance(axis, str):
-                            _agree(lengths, axis, name, int(length))
+                for axis, length in zip(axes, value.shape[::-1] if axes else (), strict=False):
+                    _agree(lengths, axis, name, length)
             try:
                 return function(**given)  # type: ignore[call-arg]
             except MemoryError:
@@ -546,6 +546,13 @@ def unchecked(driver: Callable[P, R]) -> Callable[P, R]:
     An experiment's ``check`` validates a cell once.  Blocks of the cell need not do it again.
     """
     return driver.__wrapped__  # type: ignore[attr-defined, no-any-return]
+
+
+def _lengths(domain: Domain) -> tuple[bool, tuple[str, ...]]:
+    """Whether a value is itself the length of an axis, and the names of its axes, last first."""
+    inner = domain.domain if isinstance(domain, Maybe) else domain
+    axes = inner.axes if isinstance(inner, Array) else ()
+    return isinstance(inner, Integer), tuple(a for a in reversed(axes) if isinstance(a, str))
 
 
 def _agree(lengths: dict[str, tuple[str, int]], axis: str, owner: str, length: int) -> None:
