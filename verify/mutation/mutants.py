@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Literal
 
 import sympy as sp
@@ -175,7 +176,7 @@ def exponent_mutant(
     """One exponent of one term shifted.  Inside an exponential its argument is multiplied."""
     change = f"{symbol.name}^({abs(shift)}) {'more' if shift > 0 else 'less'}"
     power = symbol**shift
-    expr = term.expr.doit()
+    expr = _evaluated(term.expr)
     tails = [t for t in expr.atoms(sp.exp) if symbol in t.free_symbols]
     if not tails:
         changed, place = term.expr * power, ""
@@ -192,6 +193,12 @@ def exponent_mutant(
         symbol=symbol,
         size=shift,
     )
+
+
+@lru_cache(maxsize=1024)
+def _evaluated(expr: sp.Expr) -> sp.Expr:
+    """``expr.doit()``, once for all changes of a term."""
+    return expr.doit()
 
 
 def factor_mutant(statement: Statement, term: Term, factor: sp.Rational) -> Mutant:
@@ -230,11 +237,14 @@ def _without(statement: Statement, term: Term) -> Mutant:
 
 def absorbs(statement: Statement, term: Term) -> bool:
     """Whether a free constant multiplies the term, so that a factor changes nothing."""
-    expr = term.expr.doit()
+    expr = _evaluated(term.expr)
     for constant in statement.constants:
         if constant.generous == "choose" or constant.symbol not in expr.free_symbols:
             continue
-        ratio = sp.simplify(expr.subs(constant.symbol, 2 * constant.symbol) / expr)
+        factor = expr.as_independent(constant.symbol, as_Add=False)[1]
+        if factor.as_base_exp()[0] == constant.symbol and factor.as_base_exp()[1].is_number:
+            return True
+        ratio = sp.simplify(factor.subs(constant.symbol, 2 * constant.symbol) / factor)
         if ratio.is_number and ratio != 1:
             return True
     return False
