@@ -138,6 +138,7 @@ class _Search:
     recheck: Callable[[Point], Any] | None
     tolerance: float
     is_general: Callable[[Point], bool] = lambda _point: True
+    first: bool = False
     by_method: dict[str, int] = field(default_factory=dict)
     n_outside: int = 0
     n_undefined: int = 0
@@ -150,6 +151,8 @@ class _Search:
         """The violation at a point, -inf where it is outside the constraints, undefined or only
         rounding.
         """
+        if self.first and self.best is not None:
+            return self.best[0]
         if self.constraints is not None and not self.constraints(point):
             self.n_outside += 1
             return -math.inf
@@ -205,6 +208,7 @@ def search_counterexample(
     constraints: Callable[[Point], bool] | None = None,
     recheck: Callable[[Point], Any] | None = None,
     tolerance: float | None = None,
+    first: bool = False,
 ) -> SearchResult:
     r"""Maximise a violation over a domain and report a confirmed, shrunk counterexample or none.
 
@@ -223,6 +227,8 @@ def search_counterexample(
     recheck : the violation in mpmath (called at 50 digits with the same Python floats).
     tolerance : violations at or below it are taken for rounding.  By default it is 0 with
         ``recheck``, else 1e-9.
+    first : stop at the first counterexample, and do not simplify it.  One is found where the whole
+        search finds one.
 
     Raises
     ------
@@ -234,7 +240,7 @@ def search_counterexample(
     space = as_domain(domain)
     space.check()
     general = getattr(space, "is_general", lambda _point: True)
-    state = _Search(violation, constraints, recheck, _slack(tolerance, recheck), general)
+    state = _Search(violation, constraints, recheck, _slack(tolerance, recheck), general, first)
     parts = _look(state, space, budget, seed)
     _refuse_an_empty_search(state, space, budget)
     return _report(state, space, parts)
@@ -276,7 +282,7 @@ def _report(state: _Search, space: Domain, parts: Mapping[str, float]) -> Search
     """The result of a search, its counterexample made as simple as it gets."""
     witness = value = exact = None
     if state.best is not None:
-        witness = _shrink(state, space, state.best[1])
+        witness = state.best[1] if state.first else _shrink(state, space, state.best[1])
         value = float(state.violation(witness))
         if state.recheck is not None:
             with mpmath.workdps(DIGITS):
@@ -325,12 +331,16 @@ def _slack(tolerance: float | None, recheck: Callable[[Point], Any] | None) -> f
 
 def _sample(state: _Search, domain: Domain, budget: int, rng: np.random.Generator) -> list[_Start]:
     """Try corners, then points that fill the domain.  Return all, largest violation first."""
-    seen = [
-        (state.evaluate(point, "corners"), point)
-        for point in domain.corners(rng, max(budget // 8, 2))
-    ]
     name = "sobol" if isinstance(domain, Box) else "sample"
-    seen += [(state.evaluate(point, name), point) for point in domain.sample(rng, budget)]
+    seen = []
+    for method, points in (
+        ("corners", domain.corners(rng, max(budget // 8, 2))),
+        (name, domain.sample(rng, budget)),
+    ):
+        for point in points:
+            seen.append((state.evaluate(point, method), point))
+            if state.first and state.best is not None:
+                return seen
     seen.sort(key=lambda pair: -pair[0])
     return seen
 

@@ -57,6 +57,7 @@ class Search(Procedure):
     symbols : ``point -> `` the statement's symbols there, where they are not the coordinates.
     conditions : whether a point meets each condition of the statement, by the condition's name.
     proof_is_enough : whether the check of a certificate takes the place of the search.
+    first : stop at the first counterexample, which says that the statement fails and no more.
     """
 
     statistical: ClassVar[bool] = False
@@ -78,6 +79,7 @@ class Search(Procedure):
     symbols: Callable[[Point], Mapping[str, Any]] = lambda point: point
     conditions: Mapping[str, Callable[[Point], bool]] = field(default_factory=dict)
     proof_is_enough: bool = False
+    first: bool = False
     seed: int = 0
     constants: Mapping[str, float] = field(default_factory=dict)
     present: Callable[[SearchResult], Presentation] = lambda _result: Presentation()
@@ -119,8 +121,11 @@ class Search(Procedure):
         return [self.violation(point) for point in points] if points else self.fingerprint()
 
     def with_budget(self, evaluations: int) -> Self:
-        """The same search with so many evaluations at most."""
-        return replace(self, budget=min(self.budget, evaluations))
+        """The same search with so many evaluations at most, for a verdict alone.
+
+        It ends at the first counterexample, which it neither simplifies nor proves.
+        """
+        return replace(self, budget=min(self.budget, evaluations), first=True, certify=None)
 
     def repeated(self, factor: int) -> Self:
         """The search from another seed with so many times the budget."""
@@ -192,6 +197,7 @@ class Search(Procedure):
             constraints=self.constraints,
             recheck=self.recheck,
             tolerance=self.tolerance,
+            first=self.first,
         )
         witness = None
         if result.found and result.witness is not None:

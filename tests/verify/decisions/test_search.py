@@ -39,6 +39,40 @@ def test_a_false_inequality_gives_a_confirmed_small_counterexample() -> None:
     assert "counterexample at" in result.summary
 
 
+@pytest.mark.parametrize("limit", [0.5, 60.0, 90.0, 99.0, 99.9, 99.999, 100.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_first_counterexample_alone_gives_the_verdict_of_the_whole_search(limit, seed):
+    """From an inequality that nearly every point breaks to one that none does."""
+    visited: list[dict[str, float]] = []
+
+    def violation(point: dict[str, float]) -> float:
+        visited.append(dict(point))
+        return 100.0 - (point["x"] - 0.3) ** 2 - (point["y"] - 0.6) ** 2 - limit
+
+    def search(first: bool):
+        visited.clear()
+        return search_counterexample(
+            violation,
+            {"x": Interval(-10.0, 10.0), "y": Interval(-10.0, 10.0)},
+            budget=200,
+            seed=seed,
+            recheck=lambda point: point["x"],  # a candidate with x <= 0 is taken for rounding
+            first=first,
+        )
+
+    whole, in_order = search(False), list(visited)
+    alone = search(True)
+    assert alone.found == whole.found
+    assert whole.found or limit > 99.0
+    assert not whole.found or limit < 100.0
+    n_seen = len(visited)
+    expected = next((p for p in in_order if violation(p) > 0.0 and p["x"] > 0.0), None)
+    assert alone.witness == expected
+    assert expected is None or in_order.index(expected) + 1 <= n_seen <= len(in_order)
+    if expected is not None and limit <= 90.0:  # the corners and the points that fill the square
+        assert alone.n_evaluations == in_order.index(expected) + 1
+
+
 def test_a_true_inequality_survives_and_reports_how_tight_it_is() -> None:
     # AM-GM, with equality at a = b.  The largest violation is zero up to rounding.
     def violation(p: dict[str, float]) -> float:

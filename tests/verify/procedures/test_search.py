@@ -51,6 +51,19 @@ def test_a_counterexample_is_shrunk_and_both_sides_are_reported():
     assert evidence.witness.trial is None
 
 
+def test_a_small_budget_gives_the_verdict_and_proves_nothing():
+    def certify(point):
+        raise AssertionError(f"a proof at {point} was asked for")
+
+    refuted = statement(0.5, certify=certify).with_budget(50).decide(None, 0.05)
+    assert refuted.verdict is Verdict.REFUTED
+    assert refuted.witness.observed > 0.5
+    assert refuted.proof is None
+    assert refuted.n_trials < 50
+    supported = statement(1.25, certify=certify).with_budget(50).decide(None, 0.05)
+    assert supported.verdict is Verdict.SUPPORTED
+
+
 def test_rounding_is_not_mistaken_for_refutation():
     """sqrt(x)^2 - x is rounding noise: positive in floating point, zero in mpmath."""
 
