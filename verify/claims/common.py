@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,12 @@ def log_bound(statement: Statement, constants: Mapping[str, float]) -> Callable[
 
 def log_of(expr: sp.Expr, at: Mapping[str, float]) -> float:
     """Log of an expression at a point, without underflow of its exponentials."""
-    return float(evaluate(sp.expand_log(sp.log(expr.doit()), force=True), at))
+    return float(evaluate(_log(expr), at))
+
+
+@lru_cache(maxsize=1024)
+def _log(expr: sp.Expr) -> sp.Expr:
+    return sp.expand_log(sp.log(expr.doit()), force=True)
 
 
 def log_failure(statement: Statement, at: Mapping[str, float]) -> float:

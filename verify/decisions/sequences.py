@@ -29,6 +29,7 @@ Howard and Ramdas (2022). Sequential estimation of quantiles. Bernoulli 28(3).
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 import scipy
@@ -218,7 +219,11 @@ def resolvable(n: int, level: float) -> float:
     half.
     """
     check_level(level)
+    return _resolvable(n, level)
 
+
+@lru_cache(maxsize=1024)
+def _resolvable(n: int, level: float) -> float:
     def excess(log_delta: float) -> float:
         delta = math.exp(log_delta)
         return float(log_evidence(0, n, delta, prior_for(delta))) + math.log(level)

@@ -6,7 +6,6 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -151,7 +150,7 @@ class Problem:
         """The failure probability that defines a required constant: delta, or more where the trials
         do not resolve delta.
         """
-        return max(self.delta(corner, cell), _resolvable(cell.n_trials, self.level))
+        return max(self.delta(corner, cell), resolvable(cell.n_trials, self.level))
 
     def kappa(self, corner: ConstantValues, cell: CellSample) -> float:
         """The multiple of the bound that leaves an empirical violation rate of at most delta."""
@@ -167,11 +166,6 @@ class Problem:
         """The number of trials that may violate the bound."""
         n = cell.n_trials
         return math.floor(n * min(self.looked_at(corner, cell), 1.0) + 1e-9)
-
-
-@lru_cache(maxsize=1024)
-def _resolvable(n: int, level: float) -> float:
-    return resolvable(n, level)
 
 
 def pose(
