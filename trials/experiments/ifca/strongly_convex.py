@@ -37,6 +37,7 @@ close every gap that occurs:
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from scipy import special
@@ -90,7 +91,12 @@ def radius(cell: Params) -> float:
 def sizes(cell: Params) -> IntArray:
     """Whole cluster sizes (k,), the smallest first."""
     profile = cell.get("shape", "one-small") if cell["ratio"] > 1.0 else "equal"
-    return mx.cluster_sizes(cell["m"], mx.fractions_with_ratio(cell["k"], cell["ratio"], profile))
+    return _whole_sizes(cell["m"], cell["k"], cell["ratio"], profile).copy()
+
+
+@lru_cache(maxsize=4096)
+def _whole_sizes(m: int, k: int, ratio: float, profile: mx.Profile) -> IntArray:
+    return mx.cluster_sizes(m, mx.fractions_with_ratio(k, ratio, profile))
 
 
 def models(cell: Params) -> tuple[FloatArray, FloatArray, FloatArray]:

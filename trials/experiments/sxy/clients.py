@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import get_args
 
 import numpy as np
@@ -102,25 +103,33 @@ class _Population:
 
 def _draw_population(params: Params, rng: np.random.Generator) -> _Population:
     k, d = params["k"], params["d"]
-    if k == 1:
-        theta_star = np.zeros((1, d))
-    elif d >= k - 1:
-        theta_star = mx.simplex(k, d, params["Delta"])
-    else:
-        theta_star = mx.line(k, d, params["Delta"])
-    fractions = mx.fractions_with_ratio(k, params["ratio"], params["profile"])
+    theta_star, fractions, labels = _clusters(
+        k, d, params["Delta"], params["ratio"], params["profile"], params["M"]
+    )
     roots = None
     if (params["alpha"], params["beta"]) != (1.0, 1.0):
         roots = covariance_roots(k, d, params["alpha"], params["beta"], rng)
     sizes = client_sizes(params["sizes"], params["M"], params["n"], rng, spread=params["spread"])
-    labels = np.repeat(np.arange(k), mx.cluster_sizes(params["M"], fractions))
     return _Population(
-        theta_star=theta_star,
+        theta_star=theta_star.copy(),
         roots=roots,
         sizes=sizes,
         labels=rng.permutation(labels),
-        fractions=fractions,
+        fractions=fractions.copy(),
     )
+
+
+@lru_cache(maxsize=4)  # the trials of a cell follow each other, and large cells have large arrays
+def _clusters(
+    k: int, d: int, Delta: float, ratio: float, profile: mx.Profile, M: int
+) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Centres (k, d), fractions (k,) and the sorted labels of the clients (M,)."""
+    if k == 1:
+        theta_star = np.zeros((1, d))
+    else:
+        theta_star = mx.simplex(k, d, Delta) if d >= k - 1 else mx.line(k, d, Delta)
+    fractions = mx.fractions_with_ratio(k, ratio, profile)
+    return theta_star, fractions, np.repeat(np.arange(k), mx.cluster_sizes(M, fractions))
 
 
 def draw_clients(params: Params, rng: np.random.Generator) -> Clients:
