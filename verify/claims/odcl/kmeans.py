@@ -504,7 +504,7 @@ def with_outliers(point: Point) -> Clustered:
 
 #: Constants at which the stated share is not yet tiny, and the paper's.
 _CONSTANTS = Choice((12.0, 12.5, 13.0, 14.0, 100.0))
-_LARGE_CONSTANTS = Choice((2.0, 6.0, 14.0, 20.0, 30.0, 50.0, 100.0))
+_LARGE_CONSTANTS = Choice((14.0, 20.0, 30.0, 50.0, 100.0))
 _WITH_OUTLIERS = reductions.part_one_shares(with_outliers)
 
 
