@@ -322,8 +322,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         DECISIONS + "search.py",
-        "not self.constraints(point):\n            return False",
-        "False:\n            return False",
+        "not self.constraints(point):\n                return False",
+        "False:\n                return False",
         "a counterexample may be simplified out of the assumptions",
         "verify/decisions/test_search verify/procedures/test_search",
         missed=True,
