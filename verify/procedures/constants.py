@@ -89,6 +89,9 @@ class Constants(Procedure):
     slack: float = 2.0
     margin: float = 0.1
     present: Present = nothing_to_show
+    _known: dict[int, tuple[Params, Mapping[str, float]]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def check(self) -> None:
         """Check that every cell meets the assumptions with the declared hidden constants."""
@@ -316,8 +319,15 @@ class Constants(Procedure):
             for c in self.statement.constants
         ]
 
+    def _symbols(self, params: Params) -> Mapping[str, float]:
+        """The statement's symbols in a cell, which a calibration asks for ten thousand times."""
+        known = self._known.get(id(params))
+        if known is None:  # the cell is kept as well, so that no other one gets its identity
+            known = self._known[id(params)] = params, self.values(params)
+        return known[1]
+
     def _bound(self, constants: Mapping[str, float], cell: CellSample) -> FloatArray:
-        values = {**self.values(cell.params), **constants, **cell.covariates}
+        values = {**self._symbols(cell.params), **constants, **cell.covariates}
         return np.asarray(self.statement.bound(values, unchecked=True), dtype=np.float64)
 
     def _decision(self, data: Sequence[CellSample], level: float) -> ConstantsDecision:
