@@ -147,7 +147,9 @@ THEOREM_3_EXACT = statement(
 )
 
 _EPSILON = r"\epsilon_k=\sum_{l\ne k}\frac{|C_k'\cap C_l|}{|C_k'|}"
-_SHARES = r"\forall C_k'\ \text{with 1), 2)}"
+_SHARES = r"\forall c\ge12\;\forall C_k'\ \text{with 1), 2)}"
+#: Part 1) guarantees own users from c = 8 sqrt(2) < 12 on.  The paper takes c >= 100.
+_OWN_USERS = Assumption(name="large constant", left=c, right=sp.Integer(12))
 FRACTION = 128 / (c**2 - 128)
 EPSILON = statement(
     "odcl.thm3-epsilon",
@@ -156,6 +158,7 @@ EPSILON = statement(
     quantifiers=_SHARES,
     observed=_EPSILON,
     terms={"share": FRACTION},
+    assumptions=(_OWN_USERS,),
     uses=("odcl.lemma10-own", "odcl.lemma10-foreign"),
 )
 EPSILON_SHARP = statement(
@@ -165,6 +168,7 @@ EPSILON_SHARP = statement(
     quantifiers=_SHARES,
     observed=_EPSILON,
     terms={"share": 128 / c**2},
+    assumptions=(_OWN_USERS,),
     reading=(
         "With at least $(1-x)|C_k|$ own and at most $x|C_k|$ foreign users the share is at most "
         "$x/((1-x)+x)$, attained."

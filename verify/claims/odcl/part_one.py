@@ -322,7 +322,7 @@ def shares(statement: Statement, profile: Profile) -> Search:
         profile,
         foreign / (own + foreign),
         {
-            "c": LogInterval(12.0, 1e3),
+            "c": LogInterval(6.0, 1e3),
             "own": Interval(
                 0.0,
                 1.0,
