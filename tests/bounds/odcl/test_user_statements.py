@@ -263,6 +263,10 @@ RATIOS = {
     ("lemma10-own-sharp", "large constant"): lambda v: v["c"] / 13.5,
     ("lemma10-foreign-sharp", "large constant"): lambda v: v["c"] / 13.5,
     ("lemma10-any-centers-sharp", "large constant"): lambda v: v["c"] / 12.5,
+    **dict.fromkeys(
+        (("thm3-epsilon", "large constant"), ("thm3-epsilon-sharp", "large constant")),
+        lambda v: v["c"] / 12,
+    ),
     ("thm2-threshold-room", "samples per user"): room_left(8),
     "precision": lambda v: v["Delta"] ** 2 / (16 * v["slack"] * v["alpha"] ** 2),
     ("thm2-threshold-room", "precision"): lambda v: (
