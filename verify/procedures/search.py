@@ -252,8 +252,9 @@ class Search(Procedure):
         """A sentence on the conditions that no point of the domain breaks."""
         if names := self.never_broken():
             yield (
-                f"No point of the domain breaks these conditions: {', '.join(names)}. So a weaker "
-                "one is tried only where the points are placed at its edge."
+                f"None of {_SAMPLED} points of the domain breaks these conditions: "
+                f"{', '.join(names)}. So a weaker one is tried only where the points are placed at "
+                "its edge."
             )
 
     def _by_proof(self, proved: Mapping[str, Any], level: float) -> Evidence:

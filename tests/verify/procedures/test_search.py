@@ -43,6 +43,22 @@ def test_a_true_statement_is_supported_with_its_margin():
     assert evidence.level == 0.05
 
 
+def test_the_conditions_that_no_point_breaks_are_named():
+    """A weaker form of them would be decided at the same points."""
+    conditions = {
+        "x below 1/2": lambda point: point["x"] < 0.5,  # a quarter of the points break it
+        "x below 2": lambda point: point["x"] < 2.0,
+        "a positive scale": lambda point: point["scale"] > 0.0,
+    }
+    supported = statement(1.25, conditions=conditions)
+    assert supported.never_broken() == ["x below 2", "a positive scale"]
+    (note,) = (note for note in supported.decide(None, 0.05).notes if "breaks" in note)
+    assert "these conditions: x below 2, a positive scale." in note
+    broken = {"x below 1/2": conditions["x below 1/2"]}
+    for procedure in (statement(1.25, conditions=broken), statement(0.5, conditions=conditions)):
+        assert not any("breaks" in note for note in procedure.decide(None, 0.05).notes)
+
+
 def test_a_counterexample_is_shrunk_and_both_sides_are_reported():
     evidence = statement(0.5).decide(None, 0.05)
     assert evidence.verdict is Verdict.REFUTED
