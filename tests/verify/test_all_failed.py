@@ -10,28 +10,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.verify.invented import READ, built, not_numbers, small
+from tests.verify.invented import READ, Invented, built, not_numbers, small
 from trials.run.cell import Params
 from trials.run.experiment import Experiment
 from trials.run.store import Table
 from verify.evidence import Verdict
 
-N_TRIALS = 16
 
-
-class AllFailed:
+class AllFailed(Invented):
     """A store in which every trial of every cell raised."""
-
-    def blocks(self, experiment: Experiment, params: Params) -> set[int]:
-        del params
-        return set(range(-(-N_TRIALS // experiment.block_size)))
 
     def table(self, experiment: Experiment, params: Params, n_blocks: int) -> Table:
         del params
         n = n_blocks * experiment.block_size
         return Table(
             columns=experiment.columns,
-            values=np.full((n, len(experiment.columns)), math.nan),
+            values=np.full((n, len(experiment.columns)), self.lost),
             failed=np.ones(n, dtype=bool),
             reasons=tuple((row, "raised: by hand") for row in range(n)),
         )
@@ -46,7 +40,7 @@ def test_trials_that_all_failed_support_nothing(name: str) -> None:
     procedure: Any = small(built(name))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = procedure.decide(AllFailed(), 0.01)
+        found = procedure.decide(AllFailed("numbers", math.nan), 0.01)
     assert list(not_numbers(asdict(found))) == []
     assert found.n_failed == found.n_trials > 0
     assert found.verdict is not Verdict.SUPPORTED

@@ -227,6 +227,15 @@ def _without_overlap(signed: FloatArray) -> bool:
     return bool(found.status == 0 and -found.fun > _NO_OVERLAP)
 
 
+def _mark_without_minimizer(signed: FloatArray, theta: FloatArray, status: IntArray) -> None:
+    """Correct the status of users whose gradient vanished at saturated samples (b, n, d) only."""
+    margins = np.einsum("bnd,bd->bn", signed, theta)
+    stalled = (status == Status.CONVERGED) & (margins > _SATURATED).any(axis=1)
+    for user in np.flatnonzero(stalled):
+        if _without_overlap(signed[user]):
+            status[user] = Status.NO_MINIMIZER
+
+
 def logistic(
     X: ArrayLike,
     y: ArrayLike,
@@ -300,12 +309,7 @@ def logistic(
     status = np.empty(n_users, np.int64)
     _logistic_batch(design, labels, ridge, max_iter, tol, theta, objective, n_iter, status)
     if c == 0.0:
-        signed = labels[:, :, None] * design
-        margins = np.einsum("bnd,bd->bn", signed, theta)
-        stalled = (status == Status.CONVERGED) & (margins > _SATURATED).any(axis=1)
-        for user in np.flatnonzero(stalled):
-            if _without_overlap(signed[user]):
-                status[user] = Status.NO_MINIMIZER
+        _mark_without_minimizer(labels[:, :, None] * design, theta, status)
     if intercept:
         status[np.abs(labels.sum(axis=1)) == n] = Status.NO_MINIMIZER
     return LogisticFit(

@@ -169,10 +169,7 @@ def search(
         unit=measure.unit,
         constants=given,
         symbols=symbols,
-        conditions={
-            a.name: partial(_meets, None if at_the_edge else a, symbols)
-            for a in statement.assumptions
-        },
+        conditions=_conditions(statement.assumptions, symbols, at_the_edge),
         certify=_certify(statement, observed, symbols, given, proof),
         proposition=_proposition(statement, observed, domain, at, given, everywhere, measure)
         if _is_provable(everywhere, bound, where)
@@ -201,12 +198,18 @@ def _is_provable(
     return bound is None and (where is None or everywhere is not None)
 
 
-def _meets(
-    assumption: Assumption | None, symbols: Callable[[Point], Mapping[str, Any]], point: Point
-) -> bool:
-    """Whether a point meets an assumption.  None stands for one that every point meets."""
-    with np.errstate(all="ignore"):
-        return assumption is None or bool(assumption.holds(symbols(point)))
+def _conditions(
+    assumptions: Sequence[Assumption],
+    symbols: Callable[[Point], Mapping[str, Any]],
+    at_the_edge: bool,
+) -> dict[str, Callable[[Point], bool]]:
+    """Whether a point meets each assumption.  At the edge every point does by construction."""
+
+    def meets(assumption: Assumption, point: Point) -> bool:
+        with np.errstate(all="ignore"):
+            return at_the_edge or bool(assumption.holds(symbols(point)))
+
+    return {a.name: partial(meets, a) for a in assumptions}
 
 
 def _constraints(

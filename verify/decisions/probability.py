@@ -232,7 +232,6 @@ def decide_probability(
             reason = "; ".join(filter(None, (CONTRADICTED, reason)))
         limits = {"lower": float(lower[c]), "upper": float(upper[c]), "target": float(target[c])}
         cells.append(counts.cell(c, status=status, reason=reason, by_law=bool(by_law[c]), **limits))
-    unresolved = tuple(c for c, cell in enumerate(cells) if cell.status == "open")
     badness = np.where(above, lower, -np.inf) if above.any() else upper
     worst = _worst(badness, delta if above.any() else target, trivial)
     verdict, summary = _verdict(cells, worst, resolution)
@@ -242,7 +241,7 @@ def decide_probability(
         level=level,
         cells=tuple(cells),
         worst=worst,
-        unresolved=unresolved,
+        unresolved=tuple(c for c, cell in enumerate(cells) if cell.status == "open"),
         resolution=resolution if _n_coarse(cells) and verdict is Verdict.SUPPORTED else None,
     )
 
