@@ -14,11 +14,13 @@ from typing import Any
 import mpmath
 import numpy as np
 import sympy as sp
+from scipy.special import ndtr
 
 from bounds import gaussian
 from bounds.ifca.hidden import LEMMA_1_RATE as LEMMA_1_RATE
 from bounds.ifca.symbols import n as N_PRIME
 from bounds.statement import Statement, evaluate
+from trials.checks import FloatArray
 from verify.claims.common import CannotTry, Point
 from verify.claims.searching import search
 from verify.decisions.domain import Choice, Interval, IntRange, LogInterval, Ranges
@@ -138,7 +140,8 @@ def wrong_label(point: Point) -> Limits:
     Optima form a simplex.  Every rival's model is displaced by the whole radius, towards the
     client's optimum or in a random direction.  Upper limit: the sum over the rivals of the exact
     probabilities that their models are preferred.  Lower limit: the largest of these, or, where all
-    rivals are alike, Bonferroni's sum less the probabilities of two rivals at once.
+    rivals are alike, Bonferroni's sum less the probabilities of two rivals at once.  With one
+    sample a label is close to a guess among all rivals: `_AlikeRivals.log_some_at_one`.
     """
     k, radius = int(point["k"]), 0.5 - point["alpha"]
     if point["start"] == "random":
@@ -162,6 +165,8 @@ def wrong_label(point: Point) -> Limits:
     both = rivals.log_two(n) + math.log(max(others * (others - 1) / 2, 1)) if others > 1 else LOWEST
     total = each + math.log(others)
     lower = total + math.log1p(-math.exp(both - total)) if both < total else LOWEST
+    if n == 1:
+        lower = max(lower, rivals.log_some_at_one(others))
     return Limits(lower=max(each, lower), upper=min(total, 0.0))
 
 
@@ -217,6 +222,41 @@ class _AlikeRivals:
             return 0.0
         logs = np.log(inside[positive]) + np.log1p(t[positive] * half)
         return -0.5 * n * max(float(logs.max()), 0.0)
+
+    def log_some_at_one(self, others: int) -> float:
+        r"""Log of a lower limit on the probability of preferring some rival, with one sample.
+
+        The residual of rival j is :math:`c+g_j` with independent :math:`g_j`, and the own one is
+        :math:`\beta c+w`.  Given both, the rivals fail independently, each with a probability that
+        grows with the length of c and falls with that of the own residual.  The own length grows
+        with that of c too.  So the corners of a grid over both give a sum that is at least the
+        probability that no rival is preferred.  Few rivals may have covariances that no such c has:
+        then the limit is `LOWEST`.
+        """
+        cross = self.own * self.rival * self.cosine + self.noise
+        shared = self.noise + self.rival**2 / 2
+        left = self.own**2 + self.noise - cross**2 / shared
+        if left <= 0:
+            return LOWEST
+        c = np.sqrt(shared) * _GRID
+        mean, deviation = cross / shared * c[:-1, None], math.sqrt(left)
+        own = math.sqrt(self.own**2 + self.noise) * _GRID
+        shorter = _within(own, mean, deviation)
+        shares = np.diff(np.concatenate([shorter, np.ones((len(c) - 1, 1))], axis=1))
+        fails = 1 - _within(own, c[1:, None], self.rival / math.sqrt(2))
+        inside = np.diff(2 * ndtr(_GRID))
+        none = float(inside @ (shares * fails**others).sum(axis=1)) + 2 * float(ndtr(-_GRID[-1]))
+        return math.log1p(-none) if none < 1 else LOWEST
+
+
+#: In standard deviations, for the lengths of two residuals.
+_GRID = np.linspace(0.0, 6.0, 97)
+
+
+def _within(length: FloatArray, mean: FloatArray, deviation: float) -> FloatArray:
+    """P(|x| <= length) of a Gaussian x."""
+    low, high = (-length - mean) / deviation, (length - mean) / deviation
+    return np.asarray(ndtr(high) - ndtr(low))
 
 
 def some_client(each: Limits, n_clients: float) -> Limits:

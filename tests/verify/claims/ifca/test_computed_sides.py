@@ -121,6 +121,57 @@ def test_two_rivals_are_both_preferred_at_most_as_often_as_chernoff_says() -> No
         assert n * best <= RIVALS.log_two(n) <= n * best * 0.99
 
 
+@pytest.mark.parametrize("others", [1, 4, 100])
+@pytest.mark.parametrize(
+    ("own", "cosine"), [(0.0, 1.0), (0.3, -0.9), (0.3, 0.0), (0.3, 0.6)], ids=str
+)
+def test_the_limit_for_some_rival_with_one_sample_lies_below_the_integral(
+    own: float, cosine: float, others: int
+) -> None:
+    """Given the shared residual and the own one, the rivals fail independently."""
+    rivals = labels._AlikeRivals(own=own, rival=0.7, cosine=cosine, noise=0.04)
+    shared, cross = 0.04 + 0.49 / 2, own * 0.7 * cosine + 0.04
+    left = math.sqrt(own**2 + 0.04 - cross**2 / shared)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(200)
+    c = math.sqrt(shared) * nodes[:, None]
+    length = np.abs(cross / shared * c + left * nodes)
+    shorter = scipy.stats.norm(c, math.sqrt(0.49 / 2))
+    fails = 1 - (shorter.cdf(length) - shorter.cdf(-length))
+    right = 1 - weights @ fails**others @ weights / weights.sum() ** 2
+    found = math.exp(rivals.log_some_at_one(others))
+    assert right - 0.08 < found < right + 0.004  # the integrand has a kink, the grid a width
+
+
+def test_the_labels_of_drawn_clients_with_one_sample_lie_within_the_limits() -> None:
+    """5 clusters, own model across the rivals, 40,000 clients: five standard errors are .0125."""
+    k, alpha, rho = 5, 0.2, 1.0
+    rng = np.random.default_rng(8)
+    optima = np.eye(k, k + 1) / math.sqrt(2)  # the last axis is orthogonal to all segments
+    errors = (1 - (0.5 - alpha)) * (optima - optima[0])
+    errors[0, k] = 0.5 - alpha
+    noise = rng.standard_normal(40_000)[:, None] / math.sqrt(rho)
+    losses = (noise - rng.standard_normal((40_000, k + 1)) @ errors.T) ** 2
+    share = float((losses.argmin(axis=1) != 0).mean())
+    point = {
+        "k": k,
+        "alpha": alpha,
+        "rho": rho,
+        "n": 1,
+        "start": "orthogonal",
+        "seed": 0,
+        "tilt": 0,
+    }
+    found = labels.wrong_label(point)
+    assert math.exp(found.lower) - 0.0125 < share < math.exp(found.upper) + 0.0125
+    assert math.exp(found.lower) > math.exp(labels.wrong_label({**point, "k": 2}).lower) + 0.2
+
+
+def test_few_rivals_nearer_than_the_own_model_leave_no_limit() -> None:
+    """Residuals that no shared part can have."""
+    odd = labels._AlikeRivals(own=0.9, rival=0.5, cosine=1.0, noise=0.01)
+    assert odd.log_some_at_one(1) == labels.LOWEST
+
+
 def test_many_rivals_that_point_away_leave_no_limit_below_one() -> None:
     """Rivals nearer than the own model: the limit for both is one, and its log zero."""
     near = labels._AlikeRivals(own=0.6, rival=0.1, cosine=0.0, noise=0.25)
