@@ -201,8 +201,9 @@ def _decide(
         return evidence
     parts = _parts(procedure)
     reasons: list[list[str]] = [[] for _ in parts]
+    rows = _rows_of([cell for cell, _ in parts], evidence.cells)
     for i, (cell, part) in enumerate(parts):
-        n_trials = max((r.n_trials for r in evidence.cells if _in(cell, r)), default=0)
+        n_trials = max((r.n_trials for r in rows[i]), default=0)
         fixed = part if cell is None else at_most(part, n_trials)
         for placebo in placebos:
             if _passes(placebo, fixed, part, store, level):
@@ -211,8 +212,9 @@ def _decide(
     if not any(reasons):
         return replace(evidence, tables=(*evidence.tables, table))
     asked = [(cell, "; ".join(why)) for (cell, _), why in zip(parts, reasons, strict=True)]
-    void = [(cell, why) for cell, why in asked if why]
-    cells = [replace(r, void=next((v for c, v in void if _in(c, r)), "")) for r in evidence.cells]
+    void = [why for _, why in asked if why]
+    reason = {id(r): why for (_, why), own in zip(asked, rows, strict=True) for r in own}
+    cells = [replace(r, void=reason.get(id(r), "")) for r in evidence.cells]
     evidence = replace(evidence, cells=cells, tables=(*evidence.tables, table))
     live = [cell for cell, why in asked if cell is not None and not why]
     words = ", ".join(dict.fromkeys(reason for r in reasons for reason in r))
@@ -273,11 +275,23 @@ def _parts(procedure: Procedure) -> list[tuple[Params | None, Procedure]]:
     return [(cell, procedure.in_cells([cell])) for cell in cells]
 
 
+def _rows_of(cells: Sequence[Params | None], rows: Sequence[CellResult]) -> list[list[CellResult]]:
+    """The rows of the evidence about each cell, or all of them where the cell is None.
+
+    A row may name more than its cell.  Another cell may name less than the row's own one, so the
+    cell that names most has the row.
+    """
+    found: list[list[CellResult]] = [[] for _ in cells]
+    for row in rows:
+        about = [i for i, cell in enumerate(cells) if _in(cell, row)]
+        if about:
+            found[max(about, key=lambda i: len(cells[i] or ()))].append(row)
+    return found
+
+
 def _in(cell: Params | None, row: CellResult) -> bool:
-    """Whether a row of the evidence is about a cell.  A row may name more than the cell."""
-    if cell is None:
-        return True
-    return all(name in row.params and row.params[name] == cell[name] for name in cell)
+    """Whether a row names all that a cell does."""
+    return all(name in row.params and row.params[name] == cell[name] for name in cell or ())
 
 
 def at_most(procedure: Any, n_trials: int) -> Any:

@@ -109,6 +109,35 @@ def test_a_claim_without_a_live_cell_is_vacuous(tmp_path):
     assert evidence.summary.startswith("it could not have failed in every cell")
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_cell_that_names_more_than_another_one_has_its_own_row(tmp_path, turned):
+    """The second cell is the first one with one more name, and only the first one is void."""
+    cells = ({"bound": 0.5}, {"bound": 0.5, "late": 0.9})[:: -1 if turned else 1]
+    named = replace(
+        small(0.5),
+        cells=cells,
+        bad=lambda table, cell: table["error"] > cell["bound"] * (1 if "late" in cell else 10),
+    )
+    evidence = judged(named, START, tmp_path=tmp_path)
+    assert evidence.verdict is Verdict.SUPPORTED
+    assert {len(cell.params): bool(cell.void) for cell in evidence.cells} == {1: True, 2: False}
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_cell_that_names_more_may_need_more_trials_than_another_one(tmp_path, turned):
+    """Each cell's placebo has the trials of its own row: 128 where none is bad, else 512."""
+    cells = ({"bound": 0.5}, {"bound": 0.5, "late": 0.03})[:: -1 if turned else 1]
+    growing = replace(
+        small(0.5, delta=0.06),
+        sampling=replace(SAMPLING, first=128, max_trials=1024),
+        cells=cells,
+        bad=lambda table, cell: (table["error"] > 0.5) | (("late" in cell) & (table["late"] > 0)),
+    )
+    evidence = judged(growing, START, tmp_path=tmp_path)
+    assert {len(cell.params): cell.n_trials for cell in evidence.cells} == {1: 128, 2: 512}
+    assert not any(cell.void for cell in evidence.cells)
+
+
 @pytest.mark.parametrize(("bounds", "live"), [((5.0, 2.0), False), ((5.0, 0.5), True)])
 def test_one_cell_where_the_placebo_fails_is_enough_to_live(tmp_path, bounds, live):
     procedure = small(*bounds)
