@@ -291,7 +291,8 @@ def _rows_of(cells: Sequence[Params | None], rows: Sequence[CellResult]) -> list
 
 def _in(cell: Params | None, row: CellResult) -> bool:
     """Whether a row names all that a cell does."""
-    return all(name in row.params and row.params[name] == cell[name] for name in cell or ())
+    named = cell or {}
+    return all(name in row.params and row.params[name] == named[name] for name in named)
 
 
 def at_most(procedure: Any, n_trials: int) -> Any:
