@@ -12,8 +12,14 @@ from scipy.stats import beta, binom, norm
 
 from bounds.statement import Contrast
 from trials.checks import InvalidParameter
-from verify.decisions.comparisons import ContrastTest, TrendTest, exact_limits, jonckheere
-from verify.decisions.means import INDICATOR, Knowledge
+from verify.decisions.comparisons import (
+    ContrastTest,
+    TrendTest,
+    difference_knowledge,
+    exact_limits,
+    jonckheere,
+)
+from verify.decisions.means import INDICATOR, Knowledge, MeanTest
 
 LARGE = Knowledge(asymptotic=True)
 UNIT = Knowledge(low=0.0, high=1.0)
@@ -198,7 +204,7 @@ def coins(*probabilities, n=4000, seed=5):
 
 def test_trends():
     assert trend(coins(0.2, 0.4, 0.7))[0] == "holds"
-    assert trend(coins(0.2, 0.7, 0.4))[0] == "fails"
+    assert trend(coins(0.2, 0.7, 0.4))[:2] == ("fails", "the mean falls from cell 2 to cell 3")
     status, reason, _ = trend(coins(0.4, 0.4, 0.4), margin=0.2)
     assert status == "open"
     assert "no trend" in reason
@@ -343,3 +349,79 @@ def test_the_variance_of_a_trend_with_ties_is_that_of_all_orders(groups):
     every = [statistic(order) for order in itertools.permutations(pooled.tolist())]
     z = norm.isf(jonckheere([np.array(g) for g in groups]))
     assert (statistic(pooled) - np.mean(every)) / np.std(every) == pytest.approx(z, rel=1e-9)
+
+
+@pytest.mark.parametrize("ends", [(0.0, 1.0), (-2.0, 3.0), (1.0, 5.0), (-4.0, -1.0)])
+@pytest.mark.parametrize("ratio", [0.25, 1.0, 1.5])
+def test_a_difference_lies_between_those_of_the_ends(ends, ratio):
+    differences = [a - ratio * b for a in ends for b in ends]
+    low, high = ends
+    for asymptotic in (False, True):
+        known = difference_knowledge(Knowledge(low=low, high=high, asymptotic=asymptotic), ratio)
+        assert (known.low, known.high) == (min(differences), max(differences))
+        assert known.asymptotic is asymptotic
+        assert known.variance == math.inf  # that of a difference is unknown
+
+
+def one_sided(x, low, high, share, asymptotic=False):
+    """The statement that the mean of x, with values from low to high, is at most zero."""
+    return MeanTest(
+        bound=0.0, side="at most", knowledge=Knowledge(low=low, high=high, asymptotic=asymptotic),
+        horizon=4096, refute_level=0.05 / share, support_level=0.05,
+    ).status(x)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("relation", "margin"), [("<", 0.0), ("<=", 0.0), ("<=", 0.5), ("=", 0.1), ("=", 0.5)]
+)
+def test_a_contrast_of_shares_is_decided_by_the_means_of_its_differences(relation, margin):
+    """The differences are written here, and their ends found by trying the corners."""
+    statuses = set()
+    corners = list(itertools.product((0.0, 1.0), repeat=2))
+    rng = np.random.default_rng(7)
+    for p, q in itertools.product((0.0, 0.2, 0.5, 0.6, 1.0), repeat=2):
+        n = int(rng.integers(20, 400))
+        a, b = (rng.random(n) < p).astype(float), (rng.random(n) < q).astype(float)
+        forms = [lambda a, b: a - (1 + margin) * b]
+        if relation == "=":
+            forms.append(lambda a, b: (1 - margin) * b - a)
+        found = []
+        for form in forms:
+            values = [form(*corner) for corner in corners]
+            found.append(one_sided(form(a, b), min(values), max(values), len(forms)))
+        words = [word for word, _ in found]
+        status = next(word for word in ("fails", "open", "holds") if word in words)
+        test = contrast_test(relation, margin, knowledge=UNIT)
+        decision = test.decide(a, b, limits=False)
+        assert decision.status == status
+        assert decision.reason == next(why for word, why in found if word == status)
+        assert (decision.lower, decision.upper) == (None, None)
+        assert (decision.observed is None) is (not b.any())
+        statuses.add(status)
+    assert {"fails", "open"} <= statuses
+
+
+def test_the_reason_of_a_contrast_is_that_of_the_part_that_decides_it():
+    """Of an equality of values below one, one part is refuted exactly, and the other is open."""
+    a, b = np.tile([0.9, 1.0], 200), np.tile([0.1, 0.3], 200)
+    below = Knowledge(low=0.0, asymptotic=True)
+    decision = contrast_test("=", 0.1, knowledge=below).decide(a, b)
+    assert decision.status == "fails"
+    assert (decision.reason, decision.asymptotic) == ("asymptotic limits", True)
+
+
+@pytest.mark.parametrize(
+    ("relation", "scale", "stands"),
+    [
+        ("<", "mean", "below"),
+        ("<=", "mean", "at most"),
+        ("=", "mean", "equals"),
+        ("<", "sign", "below"),
+        ("<=", "sign", "at most"),
+        ("=", "sign", "at most"),
+    ],
+)
+def test_a_decided_contrast_says_how_its_number_must_stand_to_its_bound(relation, scale, stands):
+    margin = 0.0 if relation == "<" else 0.1
+    decision = contrast_test(relation, margin, scale=scale).decide(*paired(1.0, n=300))
+    assert decision.relation == stands

@@ -110,3 +110,24 @@ def test_trivial_cells_are_counted_nowhere_but_among_themselves(statuses, word, 
     verdict, why = combine(made)
     assert verdict.value == word
     assert said in why
+
+
+@pytest.mark.parametrize(
+    ("status", "word"),
+    [
+        ("fails", "REFUTED"),
+        ("holds", "SUPPORTED"),
+        ("open", "INCONCLUSIVE"),
+        ("trivial", "VACUOUS"),
+    ],
+)
+def test_a_decided_cell_keeps_every_number_as_evidence(status, word) -> None:  # type: ignore[no-untyped-def]
+    cell = CellDecision(
+        status=status, n_trials=90, n_failed=3, bound=8.0, observed=2.0, se=0.25, lower=1.5,
+        upper=2.5, reason="why", relation="at least",
+    )  # fmt: skip
+    row = cell.result({"d": 2})
+    assert (row.params, row.n_trials, row.n_failed) == ({"d": 2}, 90, 3)
+    assert (row.observed, row.se, row.lower, row.upper) == (2.0, 0.25, 1.5, 2.5)
+    assert (row.bound, row.relation, row.ratio) == (8.0, "at least", 4.0)
+    assert (row.verdict, row.note, row.void) == (word, "why", "")
