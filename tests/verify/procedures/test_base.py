@@ -12,7 +12,15 @@ from trials.checks import InvalidParameter
 from trials.run.engine import ensure
 from trials.run.executors import make_executor
 from trials.run.store import RunStore
-from verify.procedures.base import PROFILES, Profile, Sampling, override_cells, tex_number
+from verify.procedures.base import (
+    PROFILES,
+    DroppedCell,
+    Profile,
+    Sampling,
+    dropped_cells,
+    override_cells,
+    tex_number,
+)
 from verify.procedures.rounds import play_rounds
 
 CELLS = ({"p": 0.1, "tag": 0}, {"p": 0.1, "tag": 1}, {"p": 0.2, "tag": 0})
@@ -47,6 +55,22 @@ def test_cells_that_leave_the_theorem_are_left_out_unless_all_do():
     assert kept == ({"p": 0.1, "tag": 0},)
     with pytest.raises(OutsideTheorem, match=r"p=0\.1 too large"):
         override_cells(CELLS, {"tag": 5}, "toy.claim", below(0.15))
+
+
+def test_cells_that_are_left_out_are_collected_with_their_reasons():
+    def check(cell):
+        if cell["p"] > 0.15:
+            raise OutsideTheorem(f"p={cell['p']} too large")
+
+    with dropped_cells() as outer:
+        override_cells(CELLS, {"tag": 3}, "toy.claim", check)
+        with dropped_cells() as inner:
+            override_cells(CELLS, {"tag": 4}, "toy.claim", check)
+        override_cells(CELLS, {"tag": 5}, "toy.claim", check)
+    override_cells(CELLS, {"tag": 6}, "toy.claim", check)  # collected nowhere
+    reason = "p=0.2 too large"
+    assert outer == [DroppedCell({"p": 0.2, "tag": tag}, reason) for tag in (3, 5)]
+    assert inner == [DroppedCell({"p": 0.2, "tag": 4}, reason)]
 
 
 def test_profiles_grow():

@@ -15,7 +15,8 @@ from trials.checks import InvalidParameter
 from trials.run.cell import canonical_json
 from trials.run.engine import Demand, ensure, replay
 from trials.run.executors import make_executor
-from trials.run.store import RunStore
+from trials.run.store import RunStore, Table
+from verify.decisions.sequences import trials_to_resolve
 from verify.evidence import Verdict
 from verify.procedures.base import Sampling
 from verify.procedures.constants import Constants
@@ -331,3 +332,97 @@ def test_the_witness_is_a_trial_that_violates_where_only_some_do(tmp_path):
     assert witness.observed > witness.bound
     row = replay(0, witness.trial, POWER.check(witness.params))
     assert row.values[0] == witness.observed
+
+
+FAR = cells((80,), (512,))
+
+
+def test_the_cells_of_a_claim_are_those_of_all_its_roles():
+    tested = replace(claim(TRUE), elsewhere=FAR, choices=(3.0, 1.0))
+    every = (*tested.calibration, *tested.held_out, *FAR)
+    assert tested.every_cell() == every
+    assert tested.complete_cells() == tuple({**cell, "c1": 3.0} for cell in every)
+    assert replace(tested, choices=()).complete_cells() == every
+    assert "in 1 cell where another term of the bound is the largest" in tested.describe()
+    moved = tested.moved_to(FAR)
+    assert moved == replace(tested, held_out=FAR, elsewhere=(), drift={})
+    assert "another term" not in moved.describe()
+    assert "These are single settings" in moved.describe()
+
+
+def test_only_cells_that_are_held_out_make_a_claim_coarse():
+    """Ten per cent is the smallest probability of a failure that so many trials resolve."""
+    level, enough = 0.05, trials_to_resolve(0.1, 0.05)
+    tested = claim(TRUE, max_trials=enough)
+    assert not tested.is_coarse(level)
+    assert claim(TRUE, max_trials=enough - 1).is_coarse(level)
+    assert not replace(claim(TRUE, max_trials=1), log_tail=lambda cell, b: 0.0).is_coarse(level)
+    seldom = replace(tested.statement, failure=1 / (m + d))  # 1/12 at least in calibration cells
+    assert replace(tested, statement=seldom).is_coarse(level)
+    assert not replace(tested, statement=seldom, held_out=cells((5,), (5,))).is_coarse(level)
+    far = replace(tested, statement=seldom, held_out=cells((5,), (5,)), elsewhere=FAR)
+    assert far.is_coarse(level)
+
+
+def test_a_fingerprint_holds_the_bound_and_the_failure_probability_of_every_cell():
+    tested = replace(claim(TRUE), elsewhere=FAR)
+    bounds, failures = tested.fingerprint()
+    each = tested.every_cell()
+    assert bounds == pytest.approx([100.0 * (c["d"] / c["m"]) ** 0.5 for c in each])  # c_2 = 100
+    assert failures == pytest.approx([0.1] * len(each))
+    changed = replace(tested, statement=replace(tested.statement, failure=1 / (m + d)))
+    assert changed.fingerprint()[1] == pytest.approx([1 / (c["m"] + c["d"]) for c in each])
+
+
+def test_a_failed_trial_has_the_median_covariate_and_an_infinite_statistic():
+    tested = replace(claim(TRUE), covariates=lambda table, _params: {"err": table["error"]})
+    cell = tested.calibration[0]
+
+    def table(values, failed):
+        return Table(
+            columns=("error",),
+            values=np.array(values)[:, None],
+            failed=np.array(failed, dtype=np.bool_),
+            reasons=(),
+        )
+
+    some = table([5.0, np.nan, 1.0, 2.0, np.inf], [0, 1, 0, 0, 1])
+    assert tested._covariates(some, cell)["err"].tolist() == [5.0, 2.0, 1.0, 2.0, 2.0]
+    none = table([np.nan, np.nan], [1, 1])
+    assert tested._covariates(none, cell)["err"].tolist() == [1.0, 1.0]
+    whole = table([3.0, 7.0], [0, 0])
+    assert tested._covariates(whole, cell)["err"].tolist() == [3.0, 7.0]
+
+
+def test_a_law_of_the_tail_is_asked_at_the_complete_cell():
+    asked = []
+
+    def law(cell, b):
+        asked.append((cell, b))
+        return -b
+
+    tested = replace(claim(TRUE), log_tail=law)
+    assert tested._tail({"m": 10.0, "d": 2.0})(3.0) == -3.0
+    assert asked == [(POWER.check({"m": 10.0, "d": 2.0}), 3.0)]
+    assert set(asked[0][0]) == {"m", "d", "c1", "b", "lost"}
+    assert tested.without_laws().log_tail is None
+
+
+def test_what_was_tried_is_read_from_the_stored_trials_of_the_first_choice(tmp_path):
+    tested = replace(
+        claim(TRUE),
+        covariates=lambda table, _params: {"err": table["error"]},
+        choices=(1.0, 2.0),
+        calibration=cells((10,), (2,)),
+        held_out=cells((20,), (2,)),
+    )
+    with (
+        RunStore.create(tmp_path / "run.sqlite", root_seed=0, config={}) as store,
+        make_executor("serial", 1) as executor,
+    ):
+        assert ["err" in each for each in tested.tried_at(store)] == [False, False]
+        ensure(store, [Demand(POWER, {**tested.held_out[0], "c1": 1.0}, 1)], executor)
+        before, after = tested.tried_at(store)
+    assert (before["m"], after["m"], before["c1"], after["c1"]) == (10.0, 20.0, 1.0, 1.0)
+    assert "err" not in before
+    assert len(after["err"]) == 128
