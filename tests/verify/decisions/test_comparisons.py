@@ -19,7 +19,7 @@ from verify.decisions.comparisons import (
     exact_limits,
     jonckheere,
 )
-from verify.decisions.means import INDICATOR, Knowledge, MeanTest
+from verify.decisions.means import INDICATOR, Knowledge, LowerTest, MeanTest
 
 LARGE = Knowledge(asymptotic=True)
 UNIT = Knowledge(low=0.0, high=1.0)
@@ -425,3 +425,29 @@ def test_a_decided_contrast_says_how_its_number_must_stand_to_its_bound(relation
     margin = 0.0 if relation == "<" else 0.1
     decision = contrast_test(relation, margin, scale=scale).decide(*paired(1.0, n=300))
     assert decision.relation == stands
+
+
+def test_the_limits_of_a_trend_are_those_of_each_mean_in_its_own_unit():
+    """Each end by the one-sided test at its own target, not at that of zero or of minus it."""
+    x = 0.7 + 0.1 * np.sin(np.arange(200.0))
+    test = TrendTest(margin=0.1, knowledge=UNIT, horizon=400, refute_level=0.05, support_level=0.1)
+    low, high = test.decide([x, x])[2][0]
+    target = float(x.mean())
+    bare = LowerTest(knowledge=UNIT, target=target, level=0.05, horizon=400)
+    mirrored = replace(bare, knowledge=UNIT.mirrored(), target=-target)
+    assert (low, high) == (bare.limit(x), -mirrored.limit(-x))
+    assert low < target < high
+
+
+@pytest.mark.parametrize("side", ["a", "b"])
+def test_a_method_without_errors_has_no_limit_of_a_ratio(side):
+    a, b = paired(1.0, n=300)
+    zero = np.zeros(300)
+    pair = (zero, b) if side == "a" else (a, zero)
+    assert contrast_test().ratio_limits(*pair) == (0.0, math.inf)
+
+
+def test_a_ratio_that_few_trials_bound_on_no_side_has_no_limit():
+    """Of values without a range two trials reject no ratio."""
+    few = np.array([0.5, 0.6])
+    assert contrast_test().ratio_limits(few, few) == (0.0, math.inf)

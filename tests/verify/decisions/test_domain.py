@@ -174,3 +174,54 @@ def test_a_logarithmic_range_begins_above_zero(low):
         with pytest.raises(InvalidParameter, match=f"low={low}.* must be positive on a log scale"):
             Box({"n": part}).check()
     Box({"n": IntRange(low, 5), "x": Interval(float(low), 5.0)}).check()
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_an_integer_has_its_coordinate_away_from_those_of_its_neighbours(log):
+    """So a small step in the coordinates, or rounding, leaves it as it is."""
+    box = Box({"n": IntRange(2, 40, log=log)})
+    for n in range(2, 41):
+        (u,) = box.coordinates({"n": n})
+        width = (np.log(41 / 2) if log else 39.0) ** -1 * (1 / n if log else 1.0)
+        assert 0.0 < u < 1.0
+        for step in (-0.3, 0.3):
+            assert box.decode([u + step * width]) == {"n": n}
+
+
+def test_a_real_number_is_tried_at_plain_values_and_then_with_ever_more_digits():
+    box = Box({"x": Interval(-1.0, 10.0)})
+    tried = [step["x"] for step in box.shrink({"x": 3.14159})]
+    assert tried == [0.0, 1.0, 2.0, 0.5, -1.0, 10.0, 3.0, 3.1, 3.14, 3.142, 3.1416]
+    assert [s["x"] for s in Box({"x": Interval(3.1, 3.15)}).shrink({"x": 3.14159})] == [
+        *(3.1, 3.15),
+        *(3.1, 3.14, 3.142, 3.1416),
+    ]
+    assert [step["x"] for step in box.shrink({"x": 2.0})] == [0.0, 1.0]
+    assert list(box.shrink({"x": 0.0})) == []
+
+
+def test_no_corner_is_in_every_selection():
+    """A random shift moves the selection: without it the low corner would be in all of them."""
+    lowest = [
+        not balanced_corners(10, 64, np.random.default_rng(seed)).any(axis=1).all()
+        for seed in range(40)
+    ]
+    # The low corner is one of 1,024, and 64 are taken: 1 in 16, 2.5 of 40 by chance.  By a
+    # binomial tail it is in 14 or more with probability 1e-7.
+    assert sum(lowest) < 14
+
+
+def test_a_parameter_of_one_value_lies_in_the_middle():
+    for r in (Interval(2.0, 2.0), LogInterval(2.0, 2.0), IntRange(2, 2), IntRange(2, 2, log=True)):
+        box = Box({"x": r})
+        assert box.coordinates({"x": 2})[0] == 0.5
+        assert box.decode([0.5])["x"] == 2
+        assert list(box.parts()) == []
+
+
+def test_a_choice_is_fixed_at_its_own_values_alone():
+    box = Box({"form": Choice(("a", 2), meaning="a form")})
+    assert box.fix({"form": "a"}).ranges["form"] == Choice(("a",))
+    assert box.fix({"form": 2}).meanings() == {"form": "a form"}
+    with pytest.raises(InvalidParameter, match=r"form='b' must be in \{a, 2\}"):
+        box.fix({"form": "b"})

@@ -369,3 +369,71 @@ def test_the_limits_of_an_equality_have_half_of_its_level_each(level):
     found = test.limits(x)
     assert found == (lower(x, SHARE, 0.4), -lower(-x, SHARE.mirrored(), -0.4))
     assert found[0] < 0.4 < found[1]
+
+
+def test_what_is_known_of_minus_a_value_is_all_that_is_known_of_the_value():
+    for known in (
+        Knowledge(low=-1.0, high=3.0, variance=2.0, asymptotic=True, two_valued=True),
+        Knowledge(low=-1.0),
+        Knowledge(high=2.0, asymptotic=True),
+    ):
+        mirrored = known.mirrored()
+        assert (mirrored.low, mirrored.high) == (-known.high, -known.low)
+        assert mirrored.mirrored() == known
+        assert replace(mirrored, low=known.low, high=known.high) == known
+
+
+def test_one_value_above_a_constant_refutes_that_it_is_at_most_that():
+    """Without a variance every value is the mean, so that the largest is its lower limit."""
+    test = mean_test(1.0, knowledge=Knowledge(variance=0.0))
+    mixed = np.array([0.9, 1.1, 0.9])
+    assert test.status(mixed)[0] == "fails"
+    assert LowerTest(
+        knowledge=test.knowledge, target=1.0, level=0.05, horizon=9
+    ).limit(mixed) == 1.1  # fmt: skip
+
+
+def test_a_limit_without_trials_is_the_end_of_the_values():
+    for known in (UNIT, Knowledge(low=2.0), Knowledge(variance=1.0), Knowledge(variance=0.0)):
+        test = LowerTest(knowledge=known, target=0.5, level=0.05, horizon=9)
+        assert test.limit(np.empty(0)) == known.low
+
+
+def test_a_trial_without_a_finite_value_is_a_limit_at_an_end():
+    """Plus infinity makes the mean infinite, and minus infinity leaves the end alone."""
+    for known in (Knowledge(variance=1.0), Knowledge(low=-3.0, variance=1.0)):
+        test = LowerTest(knowledge=known, target=0.5, level=0.05, horizon=9)
+        assert test.limit(np.array([0.0, math.inf])) == math.inf
+    free = LowerTest(knowledge=Knowledge(variance=1.0), target=0.5, level=0.05, horizon=9)
+    for x in ([0.0, -math.inf], [math.inf, -math.inf]):
+        assert free.limit(np.array(x)) == -math.inf
+
+
+def test_the_spread_of_a_mean_is_told_for_finite_trials_alone():
+    x = np.array([0.25, 0.5, 1.0])
+    known = Knowledge(low=0.0)
+    decided = decide_mean(x, mean_test(0.9, knowledge=known))
+    assert decided.se == pytest.approx(np.sqrt(np.sum((x - x.mean()) ** 2) / 2 / 3))
+    assert decide_mean(np.r_[x, np.inf], mean_test(0.9, knowledge=known)).se is None
+    assert decide_mean(x[:1], mean_test(0.9, knowledge=known)).se is None
+    assert decide_mean(x[:0], mean_test(0.9, knowledge=known)).observed == math.inf
+
+
+@pytest.mark.parametrize("bound", [0.0, 0.005])
+def test_an_open_cell_without_a_range_says_whether_its_limits_were_used(bound):
+    known = Knowledge(asymptotic=True)
+    x = np.resize([-1.0, 1.0], 400)
+    assert mean_test(bound, knowledge=known).status(x) == ("open", "the limits include the bound")
+    few = mean_test(bound, knowledge=known).status(x[:50])
+    assert few == ("open", "50 trials are fewer than the 256 that asymptotic limits need")
+    assert mean_test(math.inf, "equals", known).status(x) == (
+        "open",
+        "no finite sample shows an infinite mean",
+    )
+
+
+@pytest.mark.parametrize("name", ["refute_level", "support_level"])
+@pytest.mark.parametrize("level", [0.0, 1.0, math.nan])
+def test_either_level_of_a_test_of_a_mean_must_lie_between_zero_and_one(name, level):
+    with pytest.raises(InvalidParameter, match="level="):
+        replace(mean_test(0.5), **{name: level})

@@ -257,3 +257,37 @@ def test_the_cells_share_the_level_at_which_a_law_is_contradicted():
     )
     reasons = [found.cells[0].reason for found in (one, many)]
     assert [reason.startswith(CONTRADICTED) for reason in reasons] == [True, False]
+
+
+def test_a_resolution_is_told_where_some_cell_was_supported_only_down_to_it():
+    n = 4000
+    fine = decide_probability([0, 0], n, [0.5, 0.2], 0.05, resolution=0.01)
+    assert (fine.verdict, fine.resolution) == (Verdict.SUPPORTED, None)
+    assert fine.summary == "upper limit at most delta in all 2 cells"
+    mixed = decide_probability([0, 0], n, [0.5, 1e-9], 0.05, resolution=0.01)
+    assert (mixed.verdict, mixed.resolution) == (Verdict.SUPPORTED, 0.01)
+    assert mixed.summary == (
+        "upper limit at most delta in 1 of 2 cells; 1 of 2 cells only down to the resolution 0.01"
+    )
+    alone = decide_probability([0], n, [1e-9], 0.05, resolution=0.01)
+    assert alone.summary == (
+        "upper limit at most delta in no cell; the one cell only down to the resolution 0.01"
+    )
+    more = decide_probability([0, n], n, [0.5, 1.0], 0.05, resolution=0.01)
+    assert more.summary == (
+        "upper limit at most delta in the one cell; delta >= 1 allows everything in 1 more"
+    )
+    refuted = decide_probability([n, 0], n, [0.5, 1e-9], 0.05, resolution=0.01)
+    assert (refuted.verdict, refuted.resolution) == (Verdict.REFUTED, None)
+
+
+def test_an_open_cell_asks_for_as_many_trials_as_resolve_its_probability():
+    need = trials_to_resolve(0.1, 0.05)
+    (few,) = decide_probability([0], need - 1, [0.1], 0.05).cells
+    assert (
+        few.reason == f"{need - 1} trials cannot resolve 0.1: {need} failure-free ones are needed"
+    )
+    (bad,) = decide_probability([1], need, [0.1], 0.05).cells
+    assert bad.reason == f"1/{need} bad is too close to 0.1"
+    (enough,) = decide_probability([0], need, [0.1], 0.05).cells
+    assert (enough.status, enough.reason) == ("holds", "")

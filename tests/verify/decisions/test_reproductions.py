@@ -91,3 +91,34 @@ def test_a_number_is_contradicted_from_each_side_at_half_the_level(se):
         assert (test.status(x) == "fails") is fails
         words.add((fails, mean > 0.5))
     assert len(words) == 4
+
+
+def test_a_printed_mean_has_its_standard_error_from_finite_trials_alone():
+    x = np.array([0.25, 0.5, 1.0, 0.5])
+    decided = reproduction(0.5).decide(x, n_failed=2)
+    assert decided.observed == 0.5625
+    assert decided.se == pytest.approx(math.sqrt(np.sum((x - 0.5625) ** 2) / 3 / 4))
+    assert (decided.n_trials, decided.n_failed) == (4, 2)
+    free = reproduction(0.5, knowledge=Knowledge(low=0.0))
+    for values in (np.append(x, np.inf), x[:1]):
+        lost = free.decide(values)
+        assert (lost.observed, lost.se) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("knowledge", "label"),
+    [
+        (UNIT, ""),
+        (Knowledge(variance=1.0), ""),
+        (Knowledge(low=0.0, asymptotic=True), "asymptotic limits"),
+        (Knowledge(high=1.0, asymptotic=True), "asymptotic limits"),
+        (Knowledge(asymptotic=True), "asymptotic limits"),
+    ],
+)
+def test_a_decided_number_says_whether_its_two_limits_are_exact(knowledge, label):
+    """Both ends, or a variance, are needed: one end gives one exact limit."""
+    decided = reproduction(0.5, 0.2, knowledge=knowledge).decide(SAMPLE)
+    assert (decided.status, decided.reason) == ("holds", label)
+    assert decided.asymptotic is bool(label)
+    unsure = reproduction(0.5, 1e-4, knowledge=knowledge).decide(SAMPLE)
+    assert (unsure.status, unsure.reason) == ("open", "the limits are wider than the tolerance")

@@ -171,3 +171,9 @@ def test_every_probability_is_at_most_one(successes, delta):
     """Whatever was seen, also where all trials are bad."""
     assert bool(falls_below(successes, 5, delta, 0.01))
     assert not bool(exceeds(successes, 5, delta, 0.01))
+
+
+@pytest.mark.parametrize("level", [0.0, -0.1, 1.0, 1.5, [0.05, 0.0]])
+def test_limits_need_a_level_between_zero_and_one(level):
+    with pytest.raises(InvalidParameter, match="level must lie strictly between 0 and 1"):
+        confidence_sequence([0, 1], [3, 3], level)

@@ -178,3 +178,40 @@ def test_equal_points_shrink_when_no_others_violate():
     assert min(sizes) == 5
     general = {"x": np.array([[0.1], [0.2], [0.3]]), "j": np.array([0, 0, 1])}
     assert all(domain.is_general(p) for p in domain.shrink(general))
+
+
+def test_a_part_of_a_product_has_every_domain_once_and_one_of_them_halved():
+    first, last = Box({"s": Interval(0.0, 4.0)}), Box({"u": Interval(0.0, 2.0)})
+    product = Product((first, POINTS, BOX, last))
+    parts = product.parts()
+    assert set(parts) == {
+        *("s from 0 to 2", "s from 2 to 4", "t from 0 to 0.5", "t from 0.5 to 1"),
+        *("u from 0 to 1", "u from 1 to 2"),
+    }
+    for name, part in parts.items():
+        changed = [a is not b for a, b in zip(part.domains, product.domains, strict=True)]
+        at = {"s": 0, "t": 2, "u": 3}[name[0]]
+        assert changed == [i == at for i in range(4)]
+        assert f"{name[0]} {name[2:]}" in part.domains[at].describe()
+
+
+def test_there_are_never_more_clusters_than_points():
+    crowded = replace(POINTS, clusters=(2, 9), points=(2, 4))
+    rng = np.random.default_rng(0)
+    made = [*crowded.sample(rng, 200), *crowded.corners(rng, 16)]
+    assert all(crowded.contains(point) for point in made)
+    sizes = [np.unique(point["j"]).size for point in made]
+    assert (min(sizes), max(sizes)) == (2, 4)
+
+
+@pytest.mark.parametrize("spread", [(0.0, 1.0), (0.5, 0.25), (0.5, np.inf)])
+def test_a_spread_must_be_ordered_and_positive(spread):
+    with pytest.raises(InvalidParameter, match=r"x: spread=.* must be ordered and > 0"):
+        replace(POINTS, spread=spread).check()
+
+
+@pytest.mark.parametrize("u", [0.0, 0.25, 1.0, 1.0 + 1e-9, -1e-9])
+def test_a_log_uniform_number_keeps_its_ends(u):
+    between = _log_between(u, 0.1, 0.7)
+    assert 0.1 <= between <= 0.7
+    assert between == pytest.approx(0.1 ** (1 - u) * 0.7**u, rel=1e-8)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from trials.checks import InvalidParameter
 from verify.decisions.sequences import confidence_sequence, prior_for, quantile_lower
 from verify.decisions.suprema import decide_supremum
 from verify.evidence import Verdict
@@ -75,3 +76,28 @@ def test_the_needed_factor_of_a_cell_has_its_share_of_the_level() -> None:
     wide = decide_supremum([values] * 50, [1.0] * 50, [0.5] * 50, 0.1).cells[0].needed_lower
     assert 0 < wide < narrow < 200
     assert wide == quantile_lower(values, 0.5, 0.1 / 50, anytime=True)
+
+
+def test_what_a_limit_must_grow_by_is_never_negative() -> None:
+    """Of three trials no quantile has a lower limit, and the limit need not grow at all."""
+    result = decide_supremum([np.array([0.5, 2.0, 0.7]), FOUND], [1.0, 1.0], [0.1, 0.1], 0.01)
+    assert result.cells[0].needed_lower == 0.0
+    own = quantile_lower(FOUND, 0.9, 0.005, anytime=True)
+    assert result.cells[1].needed_lower == own > 0.0
+    for delta in (0.0, 1.0, 2.0):
+        (cell,) = decide_supremum([FOUND], [1.0], [delta], 0.01).cells
+        assert cell.needed_lower == 0.0
+        assert (cell.status == "trivial") is (delta >= 1.0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (([FOUND], [1.0, 1.0], [0.1]), "one entry a cell"),
+        (([], [], []), "one entry a cell"),
+        (([FOUND], [0.0], [0.1]), "limits must be > 0"),
+    ],
+)
+def test_cells_that_do_not_fit_are_refused(arguments, said) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(InvalidParameter, match=said):
+        decide_supremum(*arguments, 0.01)

@@ -444,3 +444,15 @@ def test_the_best_slope_of_a_candidate_is_that_of_a_search(link):
         )
         assert likelihood == pytest.approx(-best.fun, abs=1e-6)
         assert slope == pytest.approx(best.x, abs=1e-3)
+
+
+@pytest.mark.parametrize("level", [0.05, 0.2])
+def test_the_error_of_a_threshold_is_that_of_its_limits_at_their_level(level):
+    fit = fit_threshold(SIZES, counts(3), TRIALS, level=level)
+    z = norm.isf(level / 2)
+    assert math.log(fit.upper / fit.lower) == pytest.approx(2 * z * fit.se_log)
+    separated = fit_threshold(SIZES, TRIALS * (SIZES > 90), TRIALS, level=level)
+    assert (separated.separated, separated.gof_p, separated.slope) == (True, 1.0, math.inf)
+    assert math.log(separated.upper / separated.lower) == pytest.approx(2 * z * separated.se_log)
+    nothing = fit_threshold(SIZES, np.zeros(7, dtype=int), TRIALS, level=level)
+    assert (nothing.upper, nothing.se_log) == (math.inf, math.inf)
