@@ -29,9 +29,12 @@ from trials.run.engine import ensure
 from trials.run.executors import make_executor
 from trials.run.store import RunStore
 from verify.evidence import Verdict
+from verify.mutation.conditions import Conditions
 from verify.mutation.examination import REFUSALS, Examination, Standing
+from verify.mutation.mutants import assumption_named, with_condition
 from verify.papers import catalogue
 from verify.procedures.base import PROFILES
+from verify.procedures.interface import Procedure
 from verify.procedures.placebos import decide, demands
 
 QUICK = PROFILES["quick"]
@@ -144,7 +147,24 @@ def outcomes(statements: Sequence[Planted], seed: int = SEED) -> Iterator[tuple[
                     continue
                 coarser = now.resolution is not None and evidence.resolution is None
                 kept = now.verdict is Verdict.SUPPORTED and not coarser
+                if kept and statement.part.startswith("condition"):
+                    yield statement, _outside(examined, own, statement, changed)
+                    continue
                 yield statement, f"{'kept' if kept else 'lost'}: {now.verdict}"
+
+
+def _outside(examined: Examination, own: Procedure, planted: Planted, changed: Statement) -> str:
+    """The outcome of a weaker condition in the cells that only it allows, as `mutate` tries it.
+
+    The claim's own cells meet the stated condition, so they cannot tell.
+    """
+    name = planted.part.removeprefix("condition ").rpartition(": ")[0]
+    stated = examined.claim.statement
+    dropped = with_condition(stated, assumption_named(stated, name), "dropped", right=-sp.oo)
+    conditions = Conditions(examined, own)
+    conditions.judge_meaning(dropped)  # it makes the cells of all weaker forms
+    judged = conditions.judge_meaning(replace(dropped, name=str(planted), statement=changed))
+    return f"{'lost' if judged.caught else 'kept'}: {judged.outcome}, {judged.why}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
