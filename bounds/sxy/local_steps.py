@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from bounds.statement import Term
+from bounds.statement import Assumption, Term
 from bounds.sxy.assumptions import STABLE_STEP, statement
 from bounds.sxy.symbols import (
     KAPPA_FEDAVG,
@@ -14,6 +14,7 @@ from bounds.sxy.symbols import (
     d,
     eta,
     gamma,
+    gamma_rest,
     kappa,
     kappa_prox,
     lambda_ij,
@@ -179,21 +180,22 @@ KAPPA_OF_MOST = statement(
     "The decrease is that of the clients that hold most rows",
     "Lemma 7, with the stability of some of the clients (not in the paper)",
     kind="deterministic",
-    quantifiers=r"\forall\phi(x),s,\ G\subseteq I_j,\ \gamma<1",
+    quantifiers=r"\forall\phi(x),s,\ G\subseteq I_j,\ \gamma<1,\ \gamma_{I_j\setminus G}\le2",
     observed=r"\lambda_{\min}(K_j)",
     relation=r"\ge",
     terms=(Term(name="decrease", expr=s * least_G / kappa),),
     definitions=_KAPPA,
-    assumptions=(STABLE_STEP,),
+    assumptions=(
+        STABLE_STEP,
+        Assumption(name="step of the other clients", left=sp.Integer(2), right=gamma_rest),
+    ),
     reading=(
         "Here $\\gamma$ and $\\kappa$ are those of the clients in $G$, any part of the cluster, "
-        "and "
-        "$\\lambda_G=\\lambda_{\\min}(\\frac1N\\sum_{i\\in G}\\phi(x_i)^\\top\\phi(x_i))$. The "
-        "other "
-        "clients add positive semidefinite matrices to $K_j$, because the step is stable for them "
-        "as well. With two steps and their $\\gamma$ above 2 it is false. So Theorem 2 holds with "
-        "the "
-        "$\\kappa$ of clients that hold most rows of each cluster."
+        "and $\\lambda_G=\\lambda_{\\min}(\\frac1N\\sum_{i\\in G}\\phi(x_i)^\\top\\phi(x_i))$. "
+        "While the step of the others is at most 2, they add positive semidefinite matrices to "
+        "$K_j$: $1-(1-x)^s\\ge0$ for $0\\le x\\le2$. Above 2 an even number of steps adds a "
+        "negative eigenvalue. So Theorem 2 holds with the $\\kappa$ of clients that hold most rows "
+        "of each cluster."
     ),
     uses=("sxy.p-spectrum-lower",),
 )

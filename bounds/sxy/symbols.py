@@ -68,6 +68,7 @@ NOTATION = Notation(
         "lambda_ij": r"\lambda_{ij,t}",
         "pull": r"B\Lambda_{j,t}(y-\phi(x)\theta_{j,t-1})",
         "least_G": r"\lambda_G",
+        "gamma_rest": r"\gamma_{I_j\setminus G}",
         "least": r"\min_jL(\theta_{t-1},e_j;D_i)",
         "a": r"\langle r_t,\Sigma_j(\theta_j^*-\theta_t)\rangle",
         "e_1": r"\norm{Y_t-EY_t}",
@@ -143,6 +144,7 @@ XI_2 = sp.sqrt(k / l * sp.log(N)) + k / l * sp.log(N) ** 3
 x, P_avg, P_prox, kappa_prox = sp.symbols("x P_avg P_prox kappa_prox")
 N_j = sp.Symbol("N_j")
 lambda_ij, pull, least, least_G = sp.symbols("lambda_ij pull least least_G")
+gamma_rest = sp.Symbol("gamma_rest")  # gamma of the clients outside G
 
 # Empirical processes: VC dimension, norm of the weights, skewness plus one,
 # expected share of wrong labels, error of known labels.

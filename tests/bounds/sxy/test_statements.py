@@ -415,6 +415,7 @@ RATIOS = {
     "two functions at least": lambda v: v["V"],
     "near the optima": lambda v: v["Delta"] * sqrt(v["alpha"] / v["beta"]) / (3 * v["epsilon"]),
     "stable step": lambda v: 1 / v["gamma"],
+    "step of the other clients": lambda v: 2 / v["gamma_rest"],
     "two clusters": lambda v: v["k"] / 2,
     "enough rows in a cluster": lambda v: v["N_j"] / v["d"],
     "few wrong labels": few_wrong_labels,

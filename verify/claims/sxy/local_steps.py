@@ -566,10 +566,10 @@ WORST_CLIENT = Finding(
 )
 
 
-def _round_of_some(point: Point) -> tuple[float, float, float]:
-    """The smallest eigenvalues of K and of the Gram matrix of G, and gamma of G.
+def _round_of_some(point: Point) -> tuple[float, float, float, float]:
+    """The smallest eigenvalues of K and of the Gram matrix of G, and gamma of G and of the others.
 
-    The clients of G have ``n`` rows, the others one row each.
+    The clients of G have ``n`` rows, the others one row each.  Without others their gamma is zero.
     """
     rng = np.random.default_rng(int(point["seed"]))
     d, n, rows = int(point["d"]), int(point["n"]), 0
@@ -587,8 +587,9 @@ def _round_of_some(point: Point) -> tuple[float, float, float]:
         whole += len(phi) * (vectors * (moved / eta)) @ vectors.T
         part += phi.T @ phi * (i < point["M"])
         rows += len(phi)
-    gamma = eta * max(curvatures[: int(point["M"])])
-    return *(float(np.linalg.eigvalsh(m / rows)[0]) for m in (whole, part)), gamma
+    own, others = curvatures[: int(point["M"])], curvatures[int(point["M"]) :]
+    least = (float(np.linalg.eigvalsh(m / rows)[0]) for m in (whole, part))
+    return *least, eta * max(own), eta * max(others, default=0.0)
 
 
 @claim("sxy.kappa-of-most", KAPPA_OF_MOST, finding=WORST_CLIENT)
@@ -596,13 +597,13 @@ def kappa_of_most(statement: Statement, profile: Profile) -> Search:
     """Clients of up to 60 rows beside clients of one row, which set the step size."""
 
     def at(point: Point) -> dict[str, float]:
-        _, part, gamma = _round_of_some(point)
-        own = {"gamma": gamma, "s": _steps(point), "least_G": part}
+        _, part, gamma, others = _round_of_some(point)
+        own = {"gamma": gamma, "gamma_rest": others, "s": _steps(point), "least_G": part}
         return {**own, "kappa": _kappa(statement, {**point, "gamma": gamma})}
 
     domain: Ranges = {
         **{name: STABLE_DOMAIN[name] for name in ("rule", "s", "seed")},
-        "gamma": LogInterval(1e-6, 0.999),  # of all clients
+        "gamma": LogInterval(1e-6, 2.5),  # of all clients
         "M": IntRange(1, 4, meaning="clients of G"),
         "n": IntRange(1, 60, log=True, meaning="rows of a client of G"),
         "single": IntRange(0, 3, meaning="clients with one row"),
