@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import combinations, pairwise
+
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reports import dependencies
 from reports.dependencies import Graph, dependency_graph
 from reports.errors import ReportError
 from verify.papers import catalogue
@@ -158,3 +161,74 @@ def test_a_statement_that_a_proof_uses_twice_is_used_once() -> None:
         ("p.a", "p.b"),
         ("p.c", "p.b"),
     ]
+
+
+def lines_of(graph: Graph) -> dict[int, set[tuple[float, float]]]:
+    """Column -> the lines from it to the next one, by their rows.  Shared ways are one line."""
+    at = places(graph)
+    found: dict[int, set[tuple[float, float]]] = {}
+    for edge in graph.edges:
+        for (column, start), (_, end) in pairwise(
+            [at[edge.source], *edge.through, at[edge.target]]
+        ):
+            found.setdefault(column, set()).add((round(start, 6), round(end, 6)))
+    return found
+
+
+def crossings(graph: Graph) -> int:
+    return sum(
+        (a - c) * (b - d) < 0
+        for lines in lines_of(graph).values()
+        for (a, b), (c, d) in combinations(sorted(lines), 2)
+    )
+
+
+@settings(max_examples=40)
+@given(statements())
+def test_a_sorted_drawing_has_no_more_crossings_than_the_listed_order(
+    given_: tuple[dict[str, str], dict[str, list[str]]],
+) -> None:
+    verdicts, uses = given_
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dependencies, "_SWEEPS", 0)
+        listed = dependency_graph(verdicts, uses)
+    assert crossings(dependency_graph(verdicts, uses)) <= crossings(listed)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_lines_from_any_order_of_a_column_are_drawn_without_a_crossing(n: int) -> None:
+    """A chain of n lines that are listed upside down in every second column, and then joined."""
+    uses = {f"{b}{i}": [f"{a}{n - 1 - i}"] for a, b in pairwise("abcd") for i in range(n)}
+    uses["end"] = [f"d{i}" for i in range(n)]
+    names = [f"{column}{i}" for column in "abcd" for i in range(n)]
+    graph = dependency_graph(dict.fromkeys([*names, "end"], ""), uses)
+    assert crossings(graph) == 0
+    assert graph.alone == ()
+
+
+def test_a_statement_stands_at_the_height_of_what_it_is_joined_to() -> None:
+    """Of three users the first two use a alone, so a is drawn higher than their middle."""
+    graph = dependency_graph(dict.fromkeys("abxyz", ""), {"x": ["a"], "y": ["a"], "z": ["a", "b"]})
+    row = {name: row for name, (_, row) in places(graph).items()}
+    assert row["x"] < row["y"] < row["z"]
+    assert row["a"] == pytest.approx(row["y"], abs=0.01)
+    assert row["b"] == pytest.approx(row["z"], abs=0.01)
+
+
+def test_parts_that_no_line_joins_overlap_nowhere() -> None:
+    """A small part may stand in columns that a large one leaves free, and nowhere inside it."""
+    uses = {f"l{i + 1}": [f"l{i}"] for i in range(4)} | {"m1": ["l0"], "s1": ["s0"], "t1": ["t0"]}
+    names = [*(f"l{i}" for i in range(5)), "m1", "s0", "s1", "t0", "t1"]
+    graph = dependency_graph(dict.fromkeys(names, ""), uses)
+    at = places(graph)
+    part = {name: name[0].replace("m", "l") for name in names}
+    for one, other in combinations(names, 2):
+        if part[one] != part[other] and at[one][0] == at[other][0]:
+            assert abs(at[one][1] - at[other][1]) >= 1 - 1e-9
+    boxes = [(at[name], part[name]) for name in names]
+    for column, lines in lines_of(graph).items():
+        for start, end in lines:
+            owner = next(p for (c, r), p in boxes if c == column and abs(r - start) < 1e-5)
+            for (c, r), other in boxes:
+                if other != owner and c in (column, column + 1):
+                    assert not min(start, end) + 1e-6 < r < max(start, end) - 1e-6
