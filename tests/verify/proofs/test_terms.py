@@ -15,11 +15,13 @@ from typing import Any
 import flint
 import mpmath
 import pytest
+import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from trials.checks import InvalidParameter
 from verify.proofs.certificate import PRECISIONS, proved
-from verify.proofs.terms import _FOLDS, _FUNCTIONS, Term, enclose, rational
+from verify.proofs.terms import _FOLDS, _FUNCTIONS, Term, checkers, enclose, neutral, rational
 
 _DIGITS = 60  # a ball of 64 bits has about 19
 _EXACT: dict[str, Callable[[Fraction, Fraction], Fraction]] = {
@@ -115,3 +117,57 @@ def test_an_identity_is_proved_in_no_direction(left: Any, right: Any) -> None:
     assert not proved(left, "<", right)
     assert not proved(left, ">", right)
     assert not proved(right, "<", left)
+
+
+def value_of(term: Term) -> Fraction:
+    """A rational term's exact value, by the operations of Python."""
+    if isinstance(term, str):
+        return Fraction(term)
+    name, *parts = term[0], *map(value_of, term[1:])
+    if name in ("-", "abs"):
+        (only,) = parts
+        return -only if name == "-" else abs(only)
+    return reduce(_EXACT[name], parts)
+
+
+def operations(term: Term) -> set[tuple[str, int]]:
+    """Each operation in a term with the number of its parts."""
+    if isinstance(term, str):
+        return set()
+    own = {(str(term[0]), len(term) - 1)}
+    return own.union(*map(operations, term[1:]))
+
+
+_TERMS = st.recursive(
+    _SIGNED.map(rational),
+    lambda parts: st.one_of(
+        st.tuples(st.sampled_from(["-", "abs"]), parts).map(list),
+        st.tuples(st.sampled_from(sorted(_EXACT)), st.lists(parts, min_size=2, max_size=4)).map(
+            lambda pair: [pair[0], *pair[1]]
+        ),
+    ),
+    max_leaves=8,
+)
+
+
+@given(_TERMS)
+@settings(deadline=None, max_examples=60)
+def test_a_term_of_the_checker_has_the_same_value_in_fewer_operations(term: Term) -> None:
+    found = checkers(term)
+    assert value_of(found) == value_of(term)
+    for name, n_parts in operations(found):
+        assert name in ("+", "*") or (name in ("max", "min") and n_parts == 2)
+
+
+def test_roots_and_symbols_are_powers_and_names_for_the_checker() -> None:
+    x, y = sp.symbols("x y")
+    assert checkers(["sqrt", ["-", "x"]]) == ["^", ["*", "-1", "x"], "1/2"]
+    assert neutral(sp.sqrt(x) * sp.E) in (
+        ["*", ["exp", "1"], ["^", "x", "1/2"]],
+        ["*", ["^", "x", "1/2"], ["exp", "1"]],
+    )
+    assert neutral(sp.Abs(x)) == ["max", "x", ["*", "-1", "x"]]
+    assert neutral(sp.Float(0.1) + x) in (["+", "1/10", "x"], ["+", "x", "1/10"])
+    assert neutral(x**y) == ["^", "x", "y"]
+    with pytest.raises(InvalidParameter, match=r"tan\(x\) cannot be written as an exact term"):
+        neutral(sp.tan(x))
