@@ -29,7 +29,8 @@ from tests.verify.procedures.test_stored_trials import (
 from tests.verify.toys import COIN, DECAY, DOSE, METHODS, N_STEPS, POWER, VALUE, stored
 from trials.run.experiment import Experiment
 from verify.decisions.means import Knowledge
-from verify.evidence import Evidence, Verdict
+from verify.decisions.rates import contraction_factor
+from verify.evidence import Evidence, Series, Verdict, ratio_of
 from verify.procedures.base import Sampling
 from verify.procedures.interface import Sampled
 from verify.procedures.probability import Probability
@@ -316,3 +317,91 @@ def test_a_row_has_the_counts_and_the_observed_value_of_its_own_trials(name, tmp
             assert cell.items() <= row.params.items()
         assert (row.n_trials, row.n_failed) == (len(values), len(failed))
         assert row.observed == pytest.approx(OBSERVED[name](values, failed), rel=1e-12)
+
+
+def drawn(evidence: Evidence) -> list[Series]:
+    """All series of the figures, those of their panels as well."""
+    axes = [panel for f in evidence.figures for panel in (f, *f.panels)]
+    return [series for each in axes for series in each.series]
+
+
+@every_procedure
+def test_every_number_lies_between_its_limits_in_rows_and_in_figures(name, tmp_path):
+    world = WORLDS[name]()
+    if name == "rate":  # a failed trial leaves its cell without a mean, and the rate without rows
+        world = replace(world, rows=[(cell, values, []) for cell, values, _ in world.rows])
+    evidence = decided(world, tmp_path)
+    assert evidence.cells
+    for row in evidence.cells:
+        if row.bound is not None and math.isfinite(row.bound):
+            assert row.ratio == ratio_of(row.observed, row.bound, row.relation)
+        if row.observed is not None:
+            room = 1e-9 * abs(row.observed)
+            assert (-math.inf if row.lower is None else row.lower) <= row.observed + room
+            assert row.observed - room <= (math.inf if row.upper is None else row.upper)
+    for series in drawn(evidence):
+        assert len(series.x) == len(series.y)
+        if series.lower is not None and series.upper is not None:
+            for low, y, high in zip(series.lower, series.y, series.upper, strict=True):
+                if None not in (low, y, high):
+                    assert low - 1e-9 * abs(low) <= y <= high + 1e-9 * abs(high)
+
+
+@pytest.mark.parametrize("name", [n for n in WORLDS if n != "rate"])
+def test_the_rows_share_the_trials_of_the_claim_among_them(name, tmp_path):
+    """Each failed trial is counted once, in the row of its own cell."""
+    evidence = decided(WORLDS[name](), tmp_path)
+    assert sum(row.n_trials for row in evidence.cells) == evidence.n_trials
+    assert sum(row.n_failed for row in evidence.cells) == evidence.n_failed > 0
+
+
+@pytest.mark.parametrize(
+    "name", ["probability", "mean", "trend", "contraction", "reproduction", "constants"]
+)
+def test_every_row_has_both_limits_and_every_drawn_point_too(name, tmp_path):
+    evidence = decided(WORLDS[name](), tmp_path)
+    for row in evidence.cells:
+        assert None not in (row.observed, row.lower, row.upper)
+        assert (row.bound is None) is (name == "trend")
+    for series in drawn(evidence):
+        if series.style == "points":
+            assert (series.lower is None) is (series.upper is None)
+
+
+def test_the_cells_of_a_contraction_have_the_factors_of_their_paths(tmp_path):
+    """The fits of the same errors, cell by cell, and the stated factor beside each."""
+    world = contraction()
+    world = replace(world, rows=[(cell, values, []) for cell, values, _ in world.rows])
+    evidence = decided(world, tmp_path)
+    assert evidence.verdict is Verdict.SUPPORTED
+    factors = []
+    for row, (_, values, _) in zip(evidence.cells, world.rows, strict=True):
+        fit = contraction_factor(values, level=LEVEL / 2)
+        factors.append(fit.factor)
+        assert (row.observed, row.lower, row.upper) == (fit.factor, fit.lower, fit.upper)
+        assert (row.bound, row.ratio) == (0.6, fit.factor / 0.6)
+        assert (row.verdict, row.note) == ("SUPPORTED", "")
+    most, least = max(factors), min(factors)
+    assert evidence.summary == (
+        f"factors from {least:.4f} to {most:.4f} in 2 cells, stated at most 0.6"
+    )
+    assert evidence.sharpness == (f"The largest factor is {most:.4f}; the stated one is 0.6.",)
+
+
+def test_a_reproduction_says_how_far_it_is_and_whether_its_limits_are_exact(tmp_path):
+    world = reproduction()
+    evidence = decided(world, tmp_path)
+    gap = max(abs(row.observed - 0.4) / 0.1 for row in evidence.cells)
+    assert f"The largest distance from a printed number is {gap:.2g} tolerances." in evidence.notes
+    assert not any("asymptotic" in note for note in evidence.notes)
+    assert "other readings" not in evidence.summary
+    (reading,) = world.procedure.readings.values()
+    free = replace(reading, knowledge=lambda _cell: Knowledge(asymptotic=True))
+    claim = replace(world.procedure, readings={world.procedure.named: free})
+    rows = [(cell, values, []) for cell, values, _ in shares(1024, 1, 2)]
+    claim = replace(
+        claim, readings={claim.named: replace(free, sampling=replace(free.sampling, first=1024,
+                                                                     max_trials=1024))},
+    )  # fmt: skip
+    open_ended = decided(World(claim, VALUE, rows), tmp_path)
+    assert "Limits are asymptotic: the values have no known range." in open_ended.notes
