@@ -16,6 +16,7 @@ from trials.run.executors import make_executor
 from trials.run.store import RunStore
 from verify.evidence import Verdict
 from verify.mutation import conditions
+from verify.mutation import score as scoring
 from verify.mutation.boundary import boundaries
 from verify.mutation.examination import Examination, Standing
 from verify.mutation.fingerprint import fingerprint
@@ -356,3 +357,128 @@ def test_a_claim_that_is_not_supported_has_no_changes_to_tell_apart(examine):
     examination = examine("ifca.eq2")
     refuted = replace(examination.standing, verdict="REFUTED")
     assert tell_apart(replace(examination, standing=refuted)).judged == ()
+
+
+def answer(verdict, *, n_failed=0, resolution=None):
+    """The part of the evidence that decides about one cell."""
+    return SimpleNamespace(
+        verdict=Verdict(verdict), mark=verdict, n_failed=n_failed, resolution=resolution
+    )
+
+
+@pytest.fixture
+def judge(monkeypatch):
+    """A judge of procedures that are names: ``answers`` are what their cells give, by name and by
+    trials.  What was asked is noted with the error level.
+    """
+    asked = []
+
+    def made(answers, *, dear=False, cells=(), logs=()):
+        def evidence(self, procedure, *, n_new=None):
+            key = procedure if isinstance(procedure, tuple) else (procedure, n_new)
+            asked.append((*key, self.standing.level))
+            assert self.placebos == ()
+            if isinstance(answers[key], Exception):
+                raise answers[key]
+            return answers[key]
+
+        def procedure(name):
+            return SimpleNamespace(
+                in_cells=lambda chosen: name if cells == () else f"{name} {chosen[0]['n']}",
+                cells_alone=lambda: list(cells),
+            )
+
+        values = iter(logs)
+        monkeypatch.setattr(scoring, "at_most", lambda p, n: (p, n))
+        monkeypatch.setattr(scoring, "declares_cost", lambda _p: dear)
+        monkeypatch.setattr(scoring, "log_quotient", lambda *_: next(values))
+        monkeypatch.setattr(Examination, "evidence", evidence)
+        monkeypatch.setattr(
+            Examination, "procedure", lambda _self, _statement: procedure("changed")
+        )
+        examination = Examination(
+            claim=CATALOGUE["ifca.eq2"], profile=SMALL, store=None, trials=object(),
+            standing=Standing(verdict="SUPPORTED", mark="SUPPORTED", level=0.06),
+            placebos=(object(),),
+        )  # fmt: skip
+        return _Judge(examination, procedure("original"), {}), procedure("changed"), asked
+
+    return made
+
+
+FEW, MANY = scoring.N_ELSEWHERE, scoring.MAX_NEW_TRIALS
+OPEN, HOLDS, FAILS = answer("INCONCLUSIVE"), answer("SUPPORTED"), answer("REFUTED")
+LOST = answer("SUPPORTED", n_failed=2)
+
+
+@pytest.mark.parametrize(
+    ("answers", "dear", "outcome", "why"),
+    [
+        ({"few": HOLDS}, False, "true here", "holds with W"),
+        ({"few": answer("SUPPORTED", resolution=0.1)}, False, "open", "SUPPORTED with W"),
+        ({"few": OPEN}, False, "open", "INCONCLUSIVE with W"),
+        ({"few": OPEN, "many": HOLDS}, True, "true here", "holds with W"),
+        ({"few": OPEN, "many": OPEN}, True, "open", "INCONCLUSIVE with W"),
+        ({"few": HOLDS, "many": OPEN}, True, "open", "INCONCLUSIVE with W"),
+        ({"few": FAILS, "own": HOLDS}, False, "survived", "false: refuted with W"),
+        ({"few": FAILS, "own": OPEN}, True, "survived", "false: refuted with W"),
+        ({"few": OPEN, "many": FAILS, "own": HOLDS}, True, "survived", "false: refuted with W"),
+        ({"few": FAILS, "own": FAILS}, False, "open", "the statement itself fails at n=3"),
+        ({"few": answer("REFUTED", n_failed=1)}, False, "open", "trials fail at n=3"),
+        (
+            {"few": OPEN, "many": answer("SUPPORTED", n_failed=2)},
+            True,
+            "open",
+            "trials fail at n=3",
+        ),
+        ({"few": InvalidParameter("too dear")}, False, "open", "W: too dear"),
+        ({"few": OPEN, "many": InvalidParameter("too dear")}, True, "open", "W: too dear"),
+    ],
+)
+def test_a_change_is_false_where_its_cell_refutes_it_and_not_the_statement(
+    judge, answers, dear, outcome, why
+):
+    keys = {"few": ("changed", FEW), "many": ("changed", MANY), "own": ("original", FEW)}
+    one, changed, asked = judge({keys[k]: v for k, v in answers.items()}, dear=dear)
+    assert one._tried_at({"n": 3}, changed, "W") == (outcome, why)
+    assert asked == [(*keys[k], 0.06) for k in answers]  # nothing else, and at the claim's level
+
+
+def test_no_more_trials_are_asked_for_than_were_allowed(judge):
+    one, changed, asked = judge({("changed", FEW): OPEN}, dear=True)
+    assert one._tried_at({"n": 3}, changed, "W", n_new=FEW)[0] == "open"
+    assert len(asked) == 1
+
+
+CELLS = [{"n": i} for i in range(9)]
+
+
+@pytest.mark.parametrize(
+    ("logs", "refuting", "found", "tried"),
+    [
+        # the cells in which the change asks for most come first
+        ([-0.1, -0.9, -0.5, 0.0, 1.0, -0.3, -0.01, 0.2, -0.7], 2, True, [1, 8, 2]),
+        ([-0.1, -0.9, -0.5, 0.0, 1.0, -0.3, -0.01, 0.2, -0.7], 3, False, [1, 8, 2, 5, 0]),
+        ([0.5] * 9, 0, False, []),
+        ([-0.02] * 9, 0, False, []),
+        ([-0.5] * 9, 8, False, [0, 1, 2, 3, 4, 5]),  # six cells at most
+    ],
+)
+def test_a_cell_alone_refutes_at_its_share_of_the_level(judge, logs, refuting, found, tried):
+    answers = {(f"changed {i}", None): FAILS if i == refuting else OPEN for i in range(9)}
+    answers["changed 1", None] = InvalidParameter("no trials") if refuting != 1 else FAILS
+    one, _, asked = judge(answers, dear=True, cells=CELLS, logs=logs)
+    mutant = SimpleNamespace(statement=None)
+    assert one._refuted_alone(mutant, [{}] * 9) is found
+    assert [name for name, *_ in asked] == [f"changed {i}" for i in tried]
+    assert {level for *_, level in asked} <= {0.06 / 9}
+
+
+def test_cells_are_asked_alone_only_where_their_cost_is_known_and_all_were_tried(judge):
+    logs = [-0.5] * 9
+    answers = {(f"changed {i}", None): FAILS for i in range(9)}
+    mutant = SimpleNamespace(statement=None)
+    for dear, n_points in ((False, 9), (True, 8)):
+        one, _, asked = judge(answers, dear=dear, cells=CELLS, logs=logs)
+        assert one._refuted_alone(mutant, [{}] * n_points) is False
+        assert asked == []
