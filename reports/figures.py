@@ -80,17 +80,18 @@ def draw(data: FigureData, width: float = TEXT_WIDTH_INCHES) -> Figure:
     FigureCanvasPdf(figure)
     scale = colour_scale([series for panel in panels for series in panel.series])
     page = _Page(figure, panels, 72.0 * width)
-    entries: Entries = []
-    for ax, panel in zip(page.axes, panels, strict=True):
-        entries += draw_panel(ax, panel, scale)
-        ax.margins(x=0.04, y=0.08)
-        ax.set_xlabel(wrap(label(panel.xlabel), page.letters_across))
-        if data.panels:
-            ax.set_title(wrap(label(panel.title), page.letters_across + 2))
-    page.label_y()
     if scale is not None:
         page.bar = figure.add_axes((0.9, 0.2, 0.02, 0.6), label="scale")
         figure.colorbar(scale, cax=page.bar, label=wrap(label(data.shade), 32))
+    entries: Entries = []
+    letters = page.letters_across()
+    for ax, panel in zip(page.axes, panels, strict=True):
+        entries += draw_panel(ax, panel, scale)
+        ax.margins(x=0.04, y=0.08)
+        ax.set_xlabel(wrap(label(panel.xlabel), letters))
+        if data.panels:
+            ax.set_title(wrap(label(panel.title), letters + 2))
+    page.label_y()
     page.legend = _legend(figure, entries, width, below=bool(data.panels) or scale is not None)
     page.arrange()
     return figure
@@ -137,10 +138,10 @@ class _Page:
         labels = {(panel.ylabel, panel.yscale) for panel in panels}
         self._shared = len(panels) > 1 and len(labels) == 1
 
-    @property
     def letters_across(self) -> int:
-        """The letters that fit below one panel."""
-        return int((self.width / self._n_columns - 24.0) / _ENTRY)
+        """The letters that fit below one panel, beside a colour scale if there is one."""
+        room = self.width - self._beside()[0]
+        return int((room / self._n_columns - 24.0) / _ENTRY)
 
     def _outer(self, i: int) -> bool:
         """Whether the numbers of a panel's y axis are written."""

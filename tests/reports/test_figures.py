@@ -9,6 +9,7 @@ from itertools import combinations, pairwise
 from typing import Any
 from xml.etree import ElementTree
 
+import matplotlib
 import msgspec
 import pytest
 from matplotlib.backend_bases import RendererBase
@@ -19,7 +20,7 @@ from matplotlib.mathtext import MathTextParser
 from matplotlib.transforms import Bbox
 
 from reports import marks
-from reports.figures import _draw_panels, draw, render, undrawn
+from reports.figures import _STYLE, _draw_panels, draw, render, undrawn
 from reports.lettering import label, remember_formulas, wrap
 from reports.marks import PALETTE
 from reports.schema import Figure, decode
@@ -419,6 +420,22 @@ def test_panels_stand_in_rows_and_share_an_axis_and_a_legend(
     assert all(not a.overlaps(b) for a, b in combinations(boxes, 2))
     assert all(drawn.bbox.x0 <= b.x0 <= b.x1 <= drawn.bbox.x1 for b in boxes)
     assert all(drawn.bbox.y0 <= b.y0 <= b.y1 <= drawn.bbox.y1 for b in boxes)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_long_titles_of_panels_leave_the_colour_scale_free(n: int) -> None:
+    series = [{"label": "a", "x": [1.0, 2.0], "y": [1.0, 2.0], "shade": [0.0, 1.0]}]
+    title = "the share of the runs that reach the optima, of a hundred and more, in word after word"
+    panel = {"title": title, "xlabel": title, "ylabel": "y", "series": series}
+    shaded = figure(
+        title="", xlabel="", ylabel="", series=[], hlines=[], vlines=[], shade="share",
+        panels=[panel] * n,
+    )  # fmt: skip
+    with matplotlib.rc_context({**matplotlib.rcParamsDefault, **_STYLE}):
+        drawn = draw(shaded)
+    *shown, scale = (axes.get_tightbbox(RendererBase()) for axes in drawn.axes)
+    assert all(not box.overlaps(scale) for box in shown)
+    assert all(not a.overlaps(b) for a, b in combinations(shown, 2))
 
 
 ONE: list[dict[str, object]] = [{"x": [1.0, 2.0], "y": [1.0, 2.0]}]
