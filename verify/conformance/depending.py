@@ -6,12 +6,14 @@ import contextlib
 import math
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import mpmath
+import numpy as np
 import sympy as sp
 
 from bounds.statement import Statement, Term
@@ -19,12 +21,13 @@ from trials.run.executors import make_executor
 from trials.run.store import RunStore
 from verify.claims.common import CannotTry
 from verify.conformance.case import QUICK, Case, Check
-from verify.decisions.search import NoPoint
+from verify.decisions.domain import as_domain
 from verify.evidence import Verdict
 from verify.mutation.examination import REFUSALS, Examination, Standing
 from verify.mutation.fingerprint import fingerprint
 from verify.mutation.mutants import mutants, variables
 from verify.procedures.base import Profile
+from verify.procedures.search import Point, Search
 from verify.procedures.vacuity import Vacuity
 from verify.proofs.certificate import proof
 
@@ -46,14 +49,22 @@ def room(relation: str, observed: float, bound: float) -> float:
     return left / scale if 0 < scale < math.inf else left
 
 
+def spread(search: Search, n_points: int) -> Sequence[Point]:
+    """Corners of a search's domain and points that fill it, those inside the constraints.
+
+    A rare condition is met by none of a few points, so that more are looked at.
+    """
+    domain, rng = as_domain(search.domain), np.random.default_rng(0)
+    corners = domain.corners(rng, n_points // 3)
+    found = list(filter(search.is_inside, chain(corners, domain.sample(rng, n_points))))
+    return found or list(filter(search.is_inside, domain.sample(rng, 32 * n_points)))[:n_points]
+
+
 def the_violation_of_a_search_is_what_its_sides_show(case: Case) -> Iterator[str]:
     """Both are shown beside a counterexample.  A supported statement has none at a few points."""
     if case.search is None:
         return
-    try:
-        points = replace(case.search, budget=8).visited(4)
-    except NoPoint:  # a rare condition
-        points = replace(case.search, budget=200).visited(4)
+    points = spread(case.search, 16)
     if not points:
         yield "its search finds no point that meets the assumptions"
     for point in points:

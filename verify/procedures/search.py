@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -109,8 +110,12 @@ class Search(Procedure):
     def fingerprint(self) -> Any:
         """The violation at random points inside the constraints."""
         points = as_domain(self.domain).sample(np.random.default_rng(0), 8 * _POINTS)
-        inside = [p for p in points if self.constraints is None or self.constraints(p)]
-        return [self.violation(point) for point in inside[:_POINTS]]
+        inside = islice(filter(self.is_inside, points), _POINTS)
+        return [self.violation(point) for point in inside]
+
+    def is_inside(self, point: Point) -> bool:
+        """Whether a point meets the constraints."""
+        return self.constraints is None or self.constraints(point)
 
     def searched(self) -> Domain:
         """The domain with the ranges of its coordinates."""
@@ -297,7 +302,7 @@ class Search(Procedure):
             return None
         if proved is not None:
             points = as_domain(self.domain).sample(np.random.default_rng(1), _SAMPLED)
-            inside = [p for p in points if self.constraints is None or self.constraints(p)]
+            inside = list(filter(self.is_inside, points))
             if any(proposition.is_narrower(p, self.symbols(p)) for p in inside):
                 return None  # the proof is of fewer points, such as those of a narrower condition
             try:

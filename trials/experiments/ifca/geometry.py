@@ -136,7 +136,7 @@ def step_sizes_of(params: Params, sizes: IntArray) -> FloatArray:
     """Step size of each model by the cell's rule, (k,)."""
     shares = sizes / sizes.sum()
     base = {"c/p": shares.min(), "c/p_j": shares, "c/p_max": shares.max()}[params["step_rule"]]
-    return np.asarray(np.broadcast_to(params["c1"] / base, shares.shape))
+    return np.broadcast_to(params["c1"] / base, shares.shape).copy()
 
 
 def draw_geometry(
@@ -165,8 +165,8 @@ def draw_geometry(
     )
     theta = _displaced(theta_star, params["alpha"], directions)
     shape = (n_trials, *theta_star.shape[1:])
-    of_each = [np.ascontiguousarray(np.broadcast_to(x, shape)) for x in (theta, theta_star)]
-    return of_each[0], of_each[1], n_fixed
+    # Copies, because kernels are compiled anew for arrays that may not be written.
+    return np.broadcast_to(theta, shape).copy(), np.broadcast_to(theta_star, shape).copy(), n_fixed
 
 
 def _bernoulli_centres(
