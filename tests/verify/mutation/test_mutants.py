@@ -80,6 +80,13 @@ def test_a_factor_that_a_constant_absorbs_is_no_mutant() -> None:
     assert factors == {"term contraction", "term tail"}
 
 
+def test_a_constant_that_every_summand_has_absorbs_a_factor() -> None:
+    common, alone = (err * c_3 + n * c_3) ** 2, (err * c_3 + n) ** 2
+    s = statement(terms=(Term(name="common", expr=common), Term(name="alone", expr=alone)))
+    assert absorbs(s, s.terms[0])
+    assert not absorbs(s, s.terms[1])
+
+
 def test_a_lower_bound_gets_larger_factors_and_an_equation_both_sides() -> None:
     lower = statement(relation=r"\ge", terms=(Term(name="a", expr=1 / n),), constants=())
     assert {str(x.multiplier) for x in mutants(lower) if x.kind == "factor"} == {"4/3", "4"}
