@@ -137,7 +137,7 @@ def test_every_package_is_listed_and_every_listed_package_exists():
 
 def njit_options(tree):
     """(function, keyword arguments) of everything compiled in a module."""
-    for node in ast.walk(tree):
+    for node in statements(tree):
         if isinstance(node, ast.FunctionDef):
             for decorator in node.decorator_list:
                 call = decorator.func if isinstance(decorator, ast.Call) else decorator
@@ -147,15 +147,14 @@ def njit_options(tree):
                     yield node, {k.arg: getattr(k.value, "value", None) for k in keywords}
 
 
+@cache
 def kernels():
     """(path, function, keyword arguments) of everything compiled."""
-    for path, tree in trees().items():
-        for function, options in njit_options(tree):
-            yield path, function, options
+    return [(path, *found) for path, tree in trees().items() for found in njit_options(tree)]
 
 
 def test_every_kernel_is_cached_and_releases_the_interpreter():
-    assert len(list(kernels())) > 20
+    assert len(kernels()) > 20
     for path, function, options in kernels():
         where = f"{path.relative_to(ROOT)}:{function.lineno} {function.name}"
         assert options.get("cache") is True, where

@@ -1,6 +1,5 @@
 """Claims are built, selected by name and wild card, and written down as plain data."""
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -144,16 +143,3 @@ def test_an_unknown_claim_names_the_valid_ones_in_one_line(text):
     with pytest.raises(InvalidParameter) as caught:
         select(few, [text])
     assert all(name in str(caught.value) for name in few)
-
-
-def test_a_claims_document_is_complete_plain_data():
-    for claim in catalogue().values():
-        document = claim.document(claim.build(PROFILES["quick"]))
-        json.dumps(document)
-        assert document["id"] == claim.id
-        for key in ("title", "paper", "source", "kind", "quantifiers", "bound_latex", "procedure"):
-            assert document[key], (claim.id, key)
-        assert document["expected"] == str(claim.expected)
-        assert len(document["assumptions"]) == len(claim.statement.assumptions)
-        assert all(a["name"] and a["latex"] for a in document["assumptions"])
-        assert all(c["low"] < c["high"] for c in document["constants"])

@@ -9,6 +9,7 @@ import pytest
 import sympy as sp
 from click.testing import CliRunner
 
+from verify.claim import Claim
 from verify.cli.app import application
 from verify.conformance import CHECKS, Case, examine
 from verify.conformance.depending import contradicted, nonsenses
@@ -98,6 +99,26 @@ def test_a_planted_fault_is_found_by_its_check(check):
     (name,) = found
     assert list(CHECKS[check](Case(found, name)))
     assert not list(CHECKS[check](Case(FOUND, name)))
+
+
+@pytest.mark.parametrize(
+    "lacks",
+    [
+        {"bound_latex": ""},
+        {"quantifiers": ""},
+        {"assumptions": []},
+        {"assumptions": [{"name": "both positive", "latex": ""}]},
+        {"title": ("a", "tuple")},
+        {"id": "another.id"},
+    ],
+)
+def test_a_document_that_lacks_something_is_found(monkeypatch, lacks):
+    check = CHECKS["the-document-is-plain-data"]
+    assert FOUND[SEARCH].statement.assumptions
+    assert not list(check(Case(FOUND, SEARCH)))
+    whole = Claim.document
+    monkeypatch.setattr(Claim, "document", lambda self, built: {**whole(self, built), **lacks})
+    assert list(check(Case(FOUND, SEARCH)))
 
 
 def test_a_claim_of_a_void_statement_must_be_supported_by_a_trivial_bound():

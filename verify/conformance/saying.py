@@ -86,12 +86,21 @@ def the_expected_verdict_is_recorded_and_a_refuted_statement_has_a_finding(
 
 
 def the_document_is_plain_data(case: Case) -> Iterator[str]:
-    """What a run stores about the claim survives JSON."""
+    """What a run stores about the claim survives JSON, and has all that a page shows."""
     document = case.claim.document(case.built)
     if json.loads(json.dumps(document)) != document:
         yield "its document changes when it is written as JSON and read again"
     if document["id"] != case.name or document["expected"] != str(case.claim.expected):
         yield "its document has another id, or another expected verdict"
+    for key in ("title", "source", "quantifiers"):
+        if document[key] != getattr(case.statement, key):
+            yield f"its document has another {key} than its statement"
+    for key in ("paper", "kind", "bound_latex", "procedure"):
+        if not document[key]:
+            yield f"its document has nothing under {key}"
+    told = [assumption["name"] for assumption in document["assumptions"] if assumption["latex"]]
+    if told != [assumption.name for assumption in case.statement.assumptions]:
+        yield f"its document has the assumptions {told}, and not those of its statement"
 
 
 CHECKS: tuple[Check, ...] = (
