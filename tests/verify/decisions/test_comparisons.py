@@ -402,12 +402,12 @@ def test_a_contrast_of_shares_is_decided_by_the_means_of_its_differences(relatio
 
 
 def test_the_reason_of_a_contrast_is_that_of_the_part_that_decides_it():
-    """Of an equality of values below one, one part is refuted exactly, and the other is open."""
-    a, b = np.tile([0.9, 1.0], 200), np.tile([0.1, 0.3], 200)
-    below = Knowledge(low=0.0, asymptotic=True)
-    decision = contrast_test("=", 0.1, knowledge=below).decide(a, b)
-    assert decision.status == "fails"
-    assert (decision.reason, decision.asymptotic) == ("asymptotic limits", True)
+    """At a tenth below the margin one part of an equality holds, and the other one is open."""
+    decision = contrast_test("=", 0.1).decide(*paired(0.9))
+    assert (decision.status, decision.asymptotic) == ("open", False)
+    assert decision.reason == "the limits include the bound"
+    held = contrast_test("=", 0.1).decide(*paired(1.0))
+    assert (held.status, held.reason, held.asymptotic) == ("holds", "asymptotic limits", True)
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,11 @@ def test_comparisons_check_override_and_describe():
     assert [c["gain"] for c in build.override({"gain": 0.5}).cells] == [0.5, 0.5]
     for part in ("same data", r"\mathrm{A} < \mathrm{B}", "2 cells", "4096", "test.methods"):
         assert part in build.describe()
+    assert "compared by means of squared error:" in build.describe()
+    signs = replace(build, scale="sign").describe()
+    assert "the share of trials in which one method has the smaller squared error:" in signs
+    assert "counts as the high end of the values" in build.describe()
+    assert "counts as the low end of the values" in replace(build, failed="low").describe()
     with pytest.raises(InvalidParameter, match="no contrasts"):
         claim().check()
     with pytest.raises(InvalidParameter, match="method 'Z' must be one of A, B, C"):

@@ -386,8 +386,8 @@ def test_a_failed_trial_has_the_median_covariate_and_an_infinite_statistic():
             reasons=(),
         )
 
-    some = table([5.0, np.nan, 1.0, 2.0, np.inf], [0, 1, 0, 0, 1])
-    assert tested._covariates(some, cell)["err"].tolist() == [5.0, 2.0, 1.0, 2.0, 2.0]
+    some = table([2.0, np.nan, 1.0, 5.0, np.inf], [0, 1, 0, 0, 1])
+    assert tested._covariates(some, cell)["err"].tolist() == [2.0, 2.0, 1.0, 5.0, 2.0]
     none = table([np.nan, np.nan], [1, 1])
     assert tested._covariates(none, cell)["err"].tolist() == [1.0, 1.0]
     whole = table([3.0, 7.0], [0, 0])

@@ -99,3 +99,26 @@ def test_floors_have_a_curve_for_each_value_of_the_other_size():
     across = floors(cells, "err", lambda _table, _at: 1.0, ("M", "n"), texts)
     assert [one.label for one in across.series[::2]] == ["$n=4$", "$n=8$"]
     assert {figure.name, across.name} == {"floors-n", "floors-M"}
+
+
+def test_a_failed_run_is_the_farthest_away_in_the_slack_of_a_distance():
+    """Of 32 runs a quarter may miss, and eight failed: the largest of the others counts."""
+    procedure = descents.theorem_1_5.build(PROFILES["quick"])
+    cell = procedure.cells[0]
+    table = invent_trials(procedure.sampling.experiment, 32)
+    values = table.values.copy()
+    column = table.columns.index("centres")
+    values[:, column] = np.arange(32.0)
+    at = {**descents.symbols_of_5(cell), "C_f": 1.0}
+    bound = float(descents.THEOREM_1_5.bound(at))
+    for n_failed in (0, 4, 8, 9):
+        failed = np.arange(32) < n_failed  # the nearest ones
+        shown = procedure.present(
+            [Observed(params=cell, table=replace(table, values=values, failed=failed))]
+        )
+        seen = sorted([*values[~failed, column], *([np.inf] * n_failed)])[-1 - 8]
+        if np.isinf(seen):
+            assert shown.slack == ()
+        else:
+            (slack,) = shown.slack
+            assert slack.median == pytest.approx(bound / (at["Delta"] * seen))
