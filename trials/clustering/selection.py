@@ -219,7 +219,7 @@ def _check_labels(points: FloatArray, labels: ArrayLike) -> tuple[IntArray, int]
         raise InvalidParameter(
             f"labels in [{array.min()}, {array.max()}] must lie in 0..m-1=0..{points.shape[1] - 1}"
         )
-    return array.astype(np.int64), int(array.max()) + 1
+    return array.astype(np.int64, order="C"), int(array.max()) + 1
 
 
 def recovery_interval(points: ArrayLike, labels: ArrayLike) -> RecoveryInterval:
