@@ -352,8 +352,9 @@ UPPER_BOUNDS = table(
         statistic=_length_error,
         drift={},  # with three logarithms no trend is seen, and zero for the estimate passes too
         expected=Verdict.VACUOUS,
-        calibration=(*SEEN_NEAR, *ANCHORS_NEAR),
-        held_out=(*SEEN_FAR, *ANCHORS_FAR),
+        # Few cells show that zero passes.  More of them would not bring the claim back to life.
+        calibration=(*SEEN_NEAR[::2], *ANCHORS_NEAR[::2]),
+        held_out=(*SEEN_FAR[::3], *ANCHORS_FAR[::3]),
         proof=PROOF_1,
     ),
     row(
