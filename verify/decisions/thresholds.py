@@ -332,18 +332,12 @@ class Design:
             raise InvalidParameter(f"precision={self.precision} must exceed 1")
 
     def fit(self, counts: Counts, links: tuple[Link, ...] = LINKS) -> ThresholdFit:
-        """The threshold from all draws."""
-        sizes = sorted(counts)
-        s, t = zip(*(counts[n] for n in sizes), strict=True)
-        return fit_threshold(
-            sizes,
-            s,
-            t,
-            level=self.level,
-            target=self.target,
-            links=links,
-            n_levels=len(self.grid),
-        )
+        """The threshold from all draws.
+
+        Answers are remembered: a cell whose sampling has ended is asked for again in every round
+        of the others, and once more for the verdict.
+        """
+        return _fit(self, tuple(sorted(counts.items())), links)
 
     def next_size(self, counts: Counts) -> int | None:
         """The size of the next batch, or None when the sampling has ended.
@@ -411,6 +405,21 @@ class Design:
 @lru_cache(maxsize=65_536)
 def _next_size(design: Design, counts: tuple[tuple[int, tuple[int, int]], ...]) -> int | None:
     return design._choose(dict(counts))
+
+
+@lru_cache(maxsize=4_096)
+def _fit(
+    design: Design, counts: tuple[tuple[int, tuple[int, int]], ...], links: tuple[Link, ...]
+) -> ThresholdFit:
+    return fit_threshold(
+        [n for n, _ in counts],
+        [s for _, (s, _) in counts],
+        [t for _, (_, t) in counts],
+        level=design.level,
+        target=design.target,
+        links=links,
+        n_levels=len(design.grid),
+    )
 
 
 def log_grid(low: int, high: int, per_octave: int = 4) -> tuple[int, ...]:
