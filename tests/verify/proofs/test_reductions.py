@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -65,8 +66,12 @@ def named(name: str) -> Iterator[None]:
 def points_of(procedure, seed, n):
     """Random points of a claim's domain, and corners, inside its conditions."""
     domain, rng = as_domain(procedure.domain), np.random.default_rng(seed)
-    points = [*domain.sample(rng, 4 * n), *domain.corners(rng, n)]
-    return [p for p in points if procedure.constraints is None or procedure.constraints(p)][:n]
+
+    def drawn():  # the corners are drawn only if they are needed, and after the sample
+        yield from domain.sample(rng, 4 * n)
+        yield from domain.corners(rng, n)
+
+    return list(islice(filter(procedure.is_inside, drawn()), n))
 
 
 def is_refused(procedure, propositions, points):
