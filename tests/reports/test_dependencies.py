@@ -232,3 +232,32 @@ def test_parts_that_no_line_joins_overlap_nowhere() -> None:
             for (c, r), other in boxes:
                 if other != owner and c in (column, column + 1):
                     assert not min(start, end) + 1e-6 < r < max(start, end) - 1e-6
+
+
+def test_the_crossings_that_decide_the_order_are_those_of_all_pairs_of_lines(monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    """Each of three statements uses each of three others: nine crossings in any order."""
+    seen = []
+    whole = dependencies._Drawing.result
+
+    def result(self):  # type: ignore[no-untyped-def]
+        seen.append(self)
+        return whole(self)
+
+    monkeypatch.setattr(dependencies._Drawing, "result", result)
+    full = {f"b{i}": ["a0", "a1", "a2"] for i in range(3)}
+    longer = full | {"c": ["b0", "a1"], "d": ["c", "b2", "a0"]}
+    for uses, expected in ((full, 9), (longer, None), ({"y": ["x"]}, 0)):
+        names = dict.fromkeys([*(u for used in uses.values() for u in used), *uses], "")
+        dependency_graph(names, uses)
+        drawing = seen.pop()
+        place = {item: i for layer in drawing._layers for i, item in enumerate(layer)}
+        lines = [(a, b) for a, ends in drawing._right.items() for b in ends]
+        back = [(a, b) for b, starts in drawing._left.items() for a in starts]
+        assert sorted(lines) == sorted(back)
+        count = sum(
+            a[1] == c[1] and place[a] < place[c] and place[b] > place[d]
+            for a, b in lines
+            for c, d in lines
+        )
+        assert drawing._crossings() == count
+        assert count == expected or expected is None
