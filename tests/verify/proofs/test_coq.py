@@ -3,6 +3,7 @@
 import shutil
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 
 import pytest
 import sympy as sp
@@ -13,7 +14,7 @@ from verify.evidence import Evidence, Verdict, with_record
 from verify.papers import catalogue
 from verify.plan import plan
 from verify.procedures.base import PROFILES
-from verify.proofs.coq import asked, records, theorems
+from verify.proofs.coq import asked, records, scripts, theorems
 from verify.proofs.coq.compiler import AXIOMS, Coq, axioms_of, refuse_commands
 from verify.proofs.coq.gallina import definedness, relation, text_of
 from verify.proofs.coq.theorems import Theorem
@@ -227,3 +228,24 @@ def test_a_file_that_proves_another_theorem_or_assumes_it_is_found(compiler):
     assumed = document.replace("1 = 1", "1 = 2").replace("reflexivity.", "exact false.")
     assert compiler.compile("assumed", assumed).good
     assert not set(compiler.axioms({"assumed": "1 = 2"})) <= AXIOMS
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("kind", sorted(scripts._STEPS))
+def test_a_claim_is_parted_from_what_it_divides_by_once(kind, whole, monkeypatch):
+    """Steps that rewrite the claim part it first.  Below them the goal is the claim alone."""
+    told = []
+
+    def tactics(_goal, _step, _below, still):
+        told.append(still)
+        yield "tactic."
+
+    monkeypatch.setitem(scripts._STEPS, kind, tactics)
+    monkeypatch.setattr(scripts, "left_by", lambda *_: [])
+    monkeypatch.setattr(scripts, "Terms", lambda _goal: None)
+    monkeypatch.setattr(scripts, "_signs_of_parts", lambda *_: iter(["signs."]))
+    lines = list(scripts._proof(SimpleNamespace(claim=("", "")), {"step": kind}, whole))
+    passes_on = kind in {"let", "cases", "cut", "lemma"}  # they leave the claim as it is
+    parted = ["signs.", "split; [| repeat split; defined]."] if whole and not passes_on else []
+    assert lines == [*parted, "tactic."]
+    assert told == [whole and passes_on]
