@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from trials.text import one_line
+from trials.text import one_line, printable
 from verify.cli import exits, screen
 from verify.cli.commands import COMMANDS
 
@@ -62,7 +62,10 @@ class Application(click.Group):
             traceback.print_exception(error, file=sys.stderr)
         word = "" if code == exits.INTERRUPTED or message.startswith("internal") else "error: "
         inputs = getattr(error, "inputs", ())
-        screen.say(word + one_line(message, [*given, *inputs]), to=screen.errors)
+        # A run that was stopped names the command that continues it, which stays whole.
+        stopped = isinstance(error, exits.Stopped)
+        line = printable(message) if stopped else one_line(message, [*given, *inputs])
+        screen.say(word + line, to=screen.errors)
         return code
 
 

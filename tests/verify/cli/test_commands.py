@@ -523,11 +523,13 @@ def test_lost_workers_are_an_error_of_input_with_a_hint_how_to_go_on(tmp_path, m
         raise ExecutorError("the scheduler is lost")
 
     monkeypatch.setattr(session, "execute", lose)
-    result = invoke("run", "ifca.eq3", "--output", tmp_path / "run")
+    run = tmp_path / ("long" * 30) / "run"  # the command that continues it can be copied
+    run.parent.mkdir()
+    result = invoke("run", "ifca.eq3", "--output", run)
     assert result.exit_code == exits.USAGE
     (line,) = result.stderr.splitlines()
     assert line.startswith("error: the scheduler is lost; finished blocks are kept; continue with")
-    assert str(tmp_path / "run") in line
+    assert f" resume {run}`" in line
 
 
 @pytest.mark.parametrize(
