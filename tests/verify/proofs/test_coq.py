@@ -192,8 +192,13 @@ def coq(folder):
 
 @pytest.fixture(scope="module")
 def compiler(tmp_path_factory):
-    """One folder for all tests that compile."""
-    return coq(tmp_path_factory.mktemp("coq"))
+    """One folder for all tests that compile.  Coq without its packages is as good as none."""
+    try:
+        return coq(tmp_path_factory.mktemp("coq"))
+    except InvalidParameter as error:
+        if "Cannot find a physical path" not in str(error):
+            raise  # a library of our own is wrong
+        pytest.skip(str(error))
 
 
 @needs_coq

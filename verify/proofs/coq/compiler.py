@@ -14,10 +14,11 @@ from pathlib import Path
 from trials.checks import InvalidParameter
 
 LIBRARIES = ("CFL.v", "Analysis.v")
-INSTALL = (
-    "coqc is not on the path: install Coq 8.16 or later with coq-interval and coquelicot, for "
-    "example by apt-get install coq libcoq-interval"
+PACKAGES = (
+    "install Coq 8.16 or later with coq-interval and coquelicot, for example by "
+    "apt-get install coq libcoq-interval"
 )
+INSTALL = f"coqc is not on the path: {PACKAGES}"
 #: What Coq's real numbers assume: classical logic, two choices for them, and that functions are
 #: equal where their values are.  Nothing else may be assumed.
 AXIOMS = frozenset({
@@ -59,7 +60,8 @@ class Coq:
         for library in (path.name for path in copy_libraries(folder)):
             made = self._run(library)
             if not made.good:
-                raise InvalidParameter(f"{INSTALL} ({made.message[:160]})")
+                why = " ".join(made.message.split())[:160]
+                raise InvalidParameter(f"{library} does not compile: {why}; {PACKAGES}")
 
     def compile(self, name: str, document: str) -> Compiled:
         """Compile a file of the folder, ``name.v``."""
