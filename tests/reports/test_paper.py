@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from reports.paper import (
     paper,
     reprinted,
     sure,
+    theorems,
     title,
 )
 from reports.picture import picture, render
@@ -126,6 +128,26 @@ def test_a_counterexample_names_its_numbers(run: Run) -> None:
     assert "Observed failure rate $0.25$, stated at most $0.12$" in entry["counterexample"]
     assert "p.thm1" in entry["consequence"]
     assert entry["paper"] == "On things"
+
+
+@pytest.mark.parametrize("kind", ["probability", "deterministic", "comparison"])
+@pytest.mark.parametrize("params", [{}, {"m": 3}])
+@pytest.mark.parametrize("missing", [(), ("observed",), ("bound",), ("observed", "bound")])
+def test_a_counterexample_says_what_its_witness_has(
+    missing: tuple[str, ...], params: dict[str, Any], kind: str
+) -> None:
+    document = failed("p.a", "Theorem 1", kind)
+    document["evidence"]["witness"] |= {"params": params} | dict.fromkeys(missing)
+    (entry,) = findings(made({"p.a": document}, {"p-a": finding("p.a")}), {}, "pdf")[0]
+    told = str(entry["counterexample"])
+    assert "The bound fails at the smallest size." in told
+    assert ("Observed" in told) is not bool(missing)
+    assert ("$0.25$" in told and "$0.12$" in told) is not bool(missing)
+    assert ("right side $0.12$" in told) is (kind == "deterministic" and not missing)
+    assert ("There " in told) is bool(params)
+    assert ("$m=3$" in told) is bool(params)
+    assert "None" not in told
+    assert told.endswith(r"\hyperref[sec:p.a]{\texttt{p.a}}.")
 
 
 @pytest.mark.parametrize(
@@ -388,3 +410,66 @@ def test_a_size_that_is_needed_counts_where_no_used_size_is_known_and_the_other_
     cells = [decode(cell(0, observed=used, bound=needed), Cell, "cell") for used, needed in sizes]
     assert _sizes(cells) == ("$20$ to $30$", "$5$ to $7$")
     assert _sizes([]) == ("none that was tried",) * 2
+
+
+def test_the_score_of_false_statements_is_summed_over_the_claims_that_have_any() -> None:
+    names = ("p.a", "p.b", "p.c", "p.d")
+    claims = {name: named(name, "Theorem 1") for name in names}
+    counts = {"p.a": (7, 4), "p.b": (1, 1), "p.c": (0, 0)}
+    powers = {name: {"n_false": n, "n_caught": k} for name, (n, k) in counts.items()}
+    told = {"title": "A run", "familywise_level": 0.03}
+
+    def scored(power: dict[str, Any]) -> dict[str, str]:
+        run = load(FakeRun({"claim": claims, "run": {"summary": told}, "power": power}))
+        return {str(head): str(text) for head, text in sure(run)}
+
+    assert (
+        "$8$ false statements were made from $2$ claims, and $5$ of them lost their support "
+        "($0.62$)." in scored(powers)["Mutation"]
+    )
+    for power in ({}, {"p.c": powers["p.c"]}):
+        assert "This run was not mutated" in scored(power)["Mutation"]
+    assert "With probability $0.97$ at least" in scored(powers)["Level"]
+
+
+def test_statements_that_say_nothing_name_how_many_settings_and_which_sizes() -> None:
+    """A setting that never reaches a size is counted, and has no number."""
+    document = vacuous("p.void")
+    sizes = [("Fig. 2", 400, None), ("Fig. 3", 5000, 8.97e7), ("Fig. 4", 30, 2e8)]
+    document["evidence"]["cells"] = [
+        cell(i, params={"setting": name}, observed=used, bound=needed, ratio=None)
+        for i, (name, used, needed) in enumerate(sizes)
+    ]
+    (entry,) = findings(made({"p.void": document}, {}), {}, "pdf")[0]
+    assert entry["heading"] == (
+        r"Theorem 1 is not practical: it needs $9 \times 10^{7}$ samples at least, and $30$ to "
+        "$5000$ are used."
+    )
+    assert entry["found"] == "The conditions or the bound fail at $3$ of $3$ settings."
+    told = str(entry["counterexample"])
+    assert "Fig. 2: used $400$, needed more than was tried; Fig. 3: used $5000$" in told
+    assert r"from which on it says something: $9 \times 10^{7}$ to $2 \times 10^{8}$." in str(
+        entry["consequence"]
+    )
+    document["evidence"]["cells"] = [cell(0, observed=400, bound=None, ratio=None)]
+    entries, _ = findings(made({"p.void": document}, {}), {}, "pdf")
+    assert all("it says nothing at any size" in str(e["heading"]) for e in entries)
+
+
+def test_the_tables_of_theorems_hold_each_papers_own_rows_in_six_columns_of_the_page() -> None:
+    claims = {
+        "p.a": named("p.a", "Theorem 1", paper="One"),
+        "q.a": named("q.a", "Theorem 1", paper="Two"),
+        "q.b": named("q.b", "Corollary 2", paper="Two"),
+        "p.l": named("p.l", "Lemma 1", paper="One"),
+    }
+    first, second = theorems(made(claims, {}))
+    assert [row[0] for row in first.rows] == ["Theorem 1"]
+    assert [row[0] for row in second.rows] == ["Theorem 1", "Corollary 2"]
+    assert (first.caption, second.caption) == ("One.", "Two.")
+    for table in (first, second):
+        widths = [float(w) for w in re.findall(r"p\{([\d.]+)\\linewidth\}", table.spec)]
+        assert len(widths) == len(table.head) == len(table.align) == len(table.rows[0])
+        assert 0.9 < sum(widths) < 1.0 - 0.005 * len(widths)  # the gaps between columns as well
+        assert table.spec.startswith("@{}")
+        assert table.spec.endswith("@{}")

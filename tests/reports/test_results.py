@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from statistics import median
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from reports.collect import load
 from reports.paper import redrawn
 from reports.results import (
+    factor,
     fails,
     holds,
     names,
@@ -18,6 +23,7 @@ from reports.results import (
     results,
     row_of,
     sharpness,
+    strength,
     table_rows,
 )
 from tests.reports.fakes import FakeRun, cell, claim, figure, refuted, undrawn
@@ -200,7 +206,8 @@ def test_the_papers_own_figures_are_redrawn_from_claims_about_figures_and_tables
     table = claim("p.t", source="Table 1")
     for each in (*drawn, table):
         each["evidence"]["figures"] = [figure()]
-    run = run_of(*drawn, table, one("p.no-figure", "Fig. 9"), claim("p.thm", source="Theorem 1"))
+    other = claim("p.thm", source="Theorem 1")
+    run = run_of(other, *drawn, table, one("p.no-figure", "Fig. 9"))
     files: dict[str, Any] = {}
     made = redrawn(run, files, "pdf")
     assert len(made) == len(files) == len({str(m["path"]) for m in made}) <= 4
@@ -208,3 +215,37 @@ def test_the_papers_own_figures_are_redrawn_from_claims_about_figures_and_tables
     for shown, source in zip(captions, ("Fig. 0", "Fig. 1", "Fig. 2", "Table 1"), strict=False):
         assert shown.startswith(f"{source}.")
         assert "Error against $m$" in shown
+
+
+CELLS = st.lists(
+    st.tuples(
+        st.sampled_from(["at most", "at most", "below", "at least", "equals", "order"]),
+        st.sampled_from(["", "", "a placebo passes too"]),
+        st.sampled_from([None, 0.0, 0.01, 0.25, 1.0, 4.0, math.inf]),
+    ),
+    max_size=6,
+)  # fmt: skip
+
+
+@given(cells=CELLS, verdict=st.sampled_from(["SUPPORTED", "SUPPORTED", "INCONCLUSIVE", "REFUTED"]))
+def test_a_factor_is_of_the_live_cells_that_bound_an_observed_value_from_above(
+    cells: list[tuple[str, str, float | None]], verdict: str
+) -> None:
+    document = one("p.a", "Theorem 1")
+    document["evidence"] |= {
+        "verdict": verdict,
+        "cells": [cell(0, relation=r, void=v, ratio=q) for r, v, q in cells],
+    }
+    (tried,) = run_of(document).claims
+    measured = [
+        1 / ratio
+        for relation, void, ratio in cells
+        if relation == "at most" and void == "" and ratio not in (None, 0.0, math.inf)
+    ]
+    found = factor(tried)
+    if verdict != "SUPPORTED" or not measured:
+        assert found is None
+    else:
+        assert found == pytest.approx((min(measured), median(measured), max(measured)))
+    if cells and all(void for _, void, _ in cells):
+        assert strength(tried) == "void"

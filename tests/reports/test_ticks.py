@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -74,3 +75,59 @@ def test_powers_that_are_left_out_leave_multiples_of_one_stride_and_1_among_them
     stride = -(-(last - first + 1) // most)
     assert exponents == [e for e in range(first, last + 1) if e % stride == 0]
     assert 1.0 in found
+
+
+@given(
+    low=st.integers(-40, 40),
+    length=st.integers(1, 60),
+    shift=st.sampled_from([0.0, 0.3, 1e-13]),
+    power=st.integers(-6, 6),
+    most=st.integers(3, 12),
+)
+def test_linear_ticks_are_evenly_spaced_and_leave_no_room_for_another_one(
+    low: int, length: int, shift: float, power: int, most: int
+) -> None:
+    unit = 10.0**power
+    start, end = (low - shift) * unit, (low + length + shift) * unit
+    places = ticks(start, end, "linear", most)
+    assert 2 <= len(places) <= most
+    step = places[1] - places[0]
+    gaps = [b - a for a, b in pairwise(places)]
+    assert gaps == pytest.approx([step] * len(gaps), rel=1e-9)
+    for outside in (places[0] - step, places[-1] + step):
+        assert not start - 1e-12 * unit <= outside <= end + 1e-12 * unit
+    if places[0] <= 0 <= places[-1] and round(places[0] / step, 6).is_integer():
+        assert 0.0 in places  # exactly, so that it is written as 0
+
+
+@pytest.mark.parametrize("decades", [1.0, 2.0, 3.99, 4.0, 4.01, 9.0, 59.0, 61.0])
+@pytest.mark.parametrize("start", [1.0, 1.5, 3.0])
+def test_small_ticks_are_the_digits_of_every_decade_or_the_powers_of_ten(
+    decades: float, start: float
+) -> None:
+    low, high = start * 1e-30, start * 10.0 ** (decades - 30)
+    found = minor(low, high, "log", [low, high])
+    powers = range(-31, 32)
+    digits = range(1, 10) if decades <= 4 else [1]
+    wanted = [d * 10.0**e for e in powers for d in digits]
+    inside = [v for v in wanted if low * (1 - 1e-9) <= v <= high * (1 + 1e-9)]
+    assert found == pytest.approx(inside if len(inside) <= 60 or decades <= 4 else [], rel=1e-12)
+
+
+@given(low=st.floats(-9, 9), decades=st.floats(0.05, 0.95), most=st.integers(2, 9))
+def test_a_short_logarithmic_axis_has_round_numbers_and_none_of_its_series_is_left_out(
+    low: float, decades: float, most: int
+) -> None:
+    start, end = 10.0**low, 10.0 ** (low + decades)
+    places = ticks(start, end, "log", most)
+    round_ones = [ticks(start, end, "linear", most)]
+    for factors in ((1, 2, 5), (1, 3), (1,)):
+        wanted = [f * 10.0**e for e in range(-11, 12) for f in factors]
+        round_ones.append([v for v in wanted if start * (1 - 1e-9) <= v <= end * (1 + 1e-9)])
+    assert any(places == pytest.approx(each, rel=1e-9) for each in round_ones)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_limit_that_is_off_a_tick_by_a_rounding_error_has_it(sign: int) -> None:
+    low, high = sorted((sign * (0.1 + 0.2), sign * (0.8 - 0.1)))
+    assert ticks(low, high, "linear", 5) == sorted(sign * v for v in (0.3, 0.4, 0.5, 0.6, 0.7))

@@ -30,6 +30,35 @@ def test_a_float_is_read_as_its_value_rounded_to_the_wanted_digits(x: float, dig
     assert decimal(number(x, digits)) == context.create_decimal(Decimal(x))
 
 
+@given(st.floats(1.0, 10.0), st.integers(-8, 9), st.sampled_from([1, -1]), st.integers(1, 5))
+def test_a_power_of_ten_is_printed_from_a_million_on_and_below_a_thousandth(
+    factor: float, power: int, sign: int, digits: int
+) -> None:
+    """What is rounded decides.  Nothing is printed that rounding makes zeros at the end."""
+    x = sign * factor * 10.0**power
+    printed = number(x, digits)
+    rounded = Context(prec=digits, rounding=ROUND_HALF_EVEN).create_decimal(Decimal(x))
+    read = decimal(printed)
+    whole = x.is_integer() and abs(x) < 1e6
+    assert read == (Decimal(x) if whole else rounded)
+    assert ("10^" in printed) is not (Decimal("1e-3") <= abs(read) < 1_000_000)
+    if "10^" in printed:
+        mantissa = printed.strip("$-").partition(r" \times")[0]
+        assert "." not in mantissa or not mantissa.endswith(("0", "."))
+
+
+@given(st.floats(1.0, 9.999), st.integers(-8, 9), st.integers(-3, 2))
+def test_an_estimate_has_a_power_of_ten_where_its_larger_part_has_one(
+    factor: float, power: int, smaller: int
+) -> None:
+    mean = factor * 10.0**power
+    se = mean * 10.0**smaller / 3
+    printed = estimate(mean, se)
+    larger = Context(prec=7).create_decimal(Decimal(max(mean, se)))
+    assert ("10^" in printed) is not (Decimal("1e-3") <= larger < 1_000_000)
+    assert (r"\pm" in printed) or smaller == -3
+
+
 @given(st.integers(1 - 10**12, 10**12 - 1))
 def test_an_integer_of_up_to_twelve_digits_is_exact(n: int) -> None:
     assert decimal(number(n)) == n
