@@ -127,7 +127,7 @@ def picture(claims: Sequence[Tried], not_run: Mapping[str, str]) -> Picture:
     low, high = _range(list(shown.values()))
 
     def at(value: float) -> float:
-        share = (math.log10(max(value, 1e-300)) - low) / (high - low)
+        share = (math.log10(value) - low) / (high - low)
         return round(_AXIS + min(max(share, 0.0), 1.0) * (WIDTH - _AXIS - 14.0), 1)
 
     heads, rows, tiles = [], [], []

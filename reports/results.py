@@ -7,6 +7,7 @@ here: factors and sizes are the stored ones.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -103,7 +104,7 @@ def factor(claim: Tried) -> tuple[float, float, float] | None:
     if claim.verdict != "SUPPORTED":
         return None
     for slack in claim.evidence.slack:
-        found = [v for v in (slack.least, slack.median, slack.most) if v is not None and v > 0]
+        found = [v for v in (slack.least, slack.median, slack.most) if v and 0 < v < math.inf]
         if len(found) == 3:
             return float(found[0]), float(found[1]), float(found[2])
     if claim.claim.kind == "rate":
@@ -115,12 +116,13 @@ def factor(claim: Tried) -> tuple[float, float, float] | None:
 
 
 def _is_rated(cell: Cell) -> bool:
-    """Whether a live cell has an observed value above zero beside its bound."""
+    """Whether a live cell has a bound that is a finite multiple of an observed value above zero."""
     return (
         not cell.void
         and cell.relation == "at most"
         and cell.ratio is not None
-        and 0 < cell.ratio < float("inf")
+        and cell.ratio > 0
+        and 0 < _factor(cell) < math.inf
     )
 
 

@@ -452,8 +452,7 @@ def test_statements_that_say_nothing_name_how_many_settings_and_which_sizes() ->
         entry["consequence"]
     )
     document["evidence"]["cells"] = [cell(0, observed=400, bound=None, ratio=None)]
-    entries, _ = findings(made({"p.void": document}, {}), {}, "pdf")
-    assert all("it says nothing at any size" in str(e["heading"]) for e in entries)
+    assert findings(made({"p.void": document}, {}), {}, "pdf") == ([], [])  # it names no size
 
 
 def test_the_tables_of_theorems_hold_each_papers_own_rows_in_six_columns_of_the_page() -> None:

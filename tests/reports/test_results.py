@@ -26,7 +26,7 @@ from reports.results import (
     strength,
     table_rows,
 )
-from tests.reports.fakes import FakeRun, cell, claim, figure, refuted, undrawn
+from tests.reports.fakes import FakeRun, cell, claim, refuted, undrawn
 
 
 def run_of(*claims: dict[str, Any], **more: Any) -> Any:
@@ -201,27 +201,27 @@ def test_three_failing_claims_are_named_and_the_others_are_counted() -> None:
         assert (name, last) == ("Theorem 1", shown)
 
 
-def test_the_papers_own_figures_are_redrawn_from_claims_about_figures_and_tables() -> None:
-    drawn = [claim(f"p.f{i}", source=f"Fig. {i}", title="t") for i in range(3)]
-    table = claim("p.t", source="Table 1")
-    for each in (*drawn, table):
-        each["evidence"]["figures"] = [figure()]
-    other = claim("p.thm", source="Theorem 1")
-    run = run_of(other, *drawn, table, one("p.no-figure", "Fig. 9"))
+def test_the_papers_own_figures_are_redrawn_from_claims_about_figures_and_tables(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("reports.paper.render", lambda drawn, form: f"{drawn.title} {form}")
+    sources = ("Fig. 1", "Table 1", "Fig. 2", "Fig. 3", "Fig. 4", "Table 2")
+    drawn = [claim(f"p.f{i}", source=source, title="t") for i, source in enumerate(sources)]
+    others = [claim("p.thm", source="Theorem 1"), one("p.no-figure", "Fig. 9")]
     files: dict[str, Any] = {}
-    made = redrawn(run, files, "pdf")
-    assert len(made) == len(files) == len({str(m["path"]) for m in made}) <= 4
-    captions = [str(m["caption"]) for m in made]
-    for shown, source in zip(captions, ("Fig. 0", "Fig. 1", "Fig. 2", "Table 1"), strict=False):
-        assert shown.startswith(f"{source}.")
-        assert "Error against $m$" in shown
+    made = redrawn(run_of(*others, *drawn), files, "pdf")
+    assert [str(m["path"]) for m in made] == [f"figures/paper-p.f{i}.pdf" for i in range(4)]
+    assert files == {str(m["path"]): "Error against $m$ pdf" for m in made}
+    for shown, source in zip(made, sources, strict=False):
+        assert str(shown["caption"]).startswith(f"{source}. Error against $m$.")
+        assert "SUPPORTED" in shown["caption"]
 
 
 CELLS = st.lists(
     st.tuples(
         st.sampled_from(["at most", "at most", "below", "at least", "equals", "order"]),
         st.sampled_from(["", "", "a placebo passes too"]),
-        st.sampled_from([None, 0.0, 0.01, 0.25, 1.0, 4.0, math.inf]),
+        st.sampled_from([None, 0.0, 1e-310, 0.01, 0.25, 1.0, 4.0, math.inf]),
     ),
     max_size=6,
 )  # fmt: skip
@@ -240,7 +240,7 @@ def test_a_factor_is_of_the_live_cells_that_bound_an_observed_value_from_above(
     measured = [
         1 / ratio
         for relation, void, ratio in cells
-        if relation == "at most" and void == "" and ratio not in (None, 0.0, math.inf)
+        if relation == "at most" and void == "" and ratio not in (None, 0.0, 1e-310, math.inf)
     ]
     found = factor(tried)
     if verdict != "SUPPORTED" or not measured:
