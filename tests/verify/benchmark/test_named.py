@@ -1,6 +1,7 @@
 """Every benchmark that ships, in miniature, and what theory says beside it."""
 
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from trials.checks import InvalidParameter
 from trials.run.executors import make_executor
 from trials.run.store import RunStore
 from verify.benchmark import pages
-from verify.benchmark.catalogue import Context
+from verify.benchmark.catalogue import Context, near_start
 from verify.benchmark.contrasts import Estimate
 from verify.benchmark.design import NAMED, Benchmark
 from verify.benchmark.guarantees import Guarantee, guarantee, requirement
@@ -140,6 +141,46 @@ def test_there_is_a_named_federation_inside_the_guarantee_of_either_paper():
     m = 2 * (3 + np.log(2)) + 64 * 0.55**2 * net + 16 * 0.55 * 0.5 * (3 + np.log(2))
     m += 0.55 * (2 * 1.05 + 16 * 0.55 * (1 + net))
     assert requirement(shot) == (pytest.approx(16 * m * alpha**2), "")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"response": "logistic"}, {"condition": 2.0}, {"outliers": 0.1}, {"drift": 0.1},
+        {"k_told": 3}, {"k": 1, "k_told": 1}, {"sizes": "zipf"}, {"sizes": "lognormal"},
+        {"row_counts": [10**7] * 8}, {"noises": [0.5, 0.5]}, {"noise_law": "heavy"},
+        {"features": "heavy"},
+    ],
+)  # fmt: skip
+def test_no_federation_that_departs_from_the_model_is_inside_a_guarantee_of_recovery(change):
+    near, shot = (NAMED[f"inside-{name}"].checked().federations[0] for name in ("ifca", "odcl"))
+    for name, cell in (("ifca-near", near), ("odcl-spectral", shot)):
+        given = {**cell, **change}
+        if "row_counts" in change:
+            given["row_counts"] = [cell["n"]] * cell["m"]
+        assert guarantee(parse_method(name), given).place == "outside"
+
+
+@pytest.mark.parametrize(("k", "seed"), [(2, 0), (3, 1), (4, 2)])
+def test_a_start_is_moved_by_its_share_of_the_least_distance(k, seed):
+    """In a direction that the seed chooses, for each model another one."""
+    theta = np.random.default_rng(seed).standard_normal((k, 5)) * np.arange(1, k + 1)[:, None]
+    labels = np.repeat(np.arange(k), 3)
+    context = Context(k=k, response="linear", seed=seed, labels=labels, models=theta[labels])
+    least = min(np.linalg.norm(a - b) for a, b in combinations(theta, 2))
+    moved = near_start("ifca-near", 0.24, context) - theta
+    assert np.linalg.norm(moved, axis=1) == pytest.approx(0.24 * least)
+    assert np.linalg.matrix_rank(moved, tol=1e-3 * least) == k
+    other = near_start("ifca-near", 0.24, replace(context, seed=seed + 9))
+    assert not np.allclose(other - theta, moved)
+
+
+def test_a_start_near_the_models_needs_labels_models_and_two_clusters():
+    whole = {"labels": np.array([0, 1, 0]), "models": np.eye(3)}
+    for change in ({"labels": None}, {"models": None}, {"labels": np.zeros(3, dtype=int)}):
+        context = Context(k=2, response="linear", seed=0, **whole | change)
+        with pytest.raises(InvalidParameter, match="needs two known clusters and their models"):
+            near_start("ifca-near", 0.2, context)
 
 
 def test_a_step_from_near_the_models_halves_the_distance(table_of):

@@ -1,0 +1,187 @@
+"""What a benchmark shows: sentences, columns and figures against loops over made results."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from verify.benchmark import pages
+from verify.benchmark.contrasts import Contrast, Estimate
+from verify.benchmark.design import NAMED
+from verify.benchmark.figures import figures
+from verify.benchmark.guarantees import Guarantee
+from verify.benchmark.metrics import METRICS
+from verify.benchmark.running import FederationResult, MethodResult, Result
+
+METHODS = ("ifca", "odcl-km", "local")
+VALUES = st.sampled_from([0.0, 1e-3, 0.5, 2.0, 1e4, math.inf, math.nan])
+COUNTS = st.sampled_from([None, 0.0, 3.0, 40.0, 900.0])
+PLACES = {
+    "inside": "inside the guarantee", "outside": "outside the guarantee",
+    "vacuous": "the guarantee is vacuous",
+}  # fmt: skip
+
+
+@st.composite
+def method_rows(draw, name):
+    up, down, cpu = draw(COUNTS), draw(COUNTS), draw(COUNTS)
+    middle = draw(VALUES)
+    place = draw(st.sampled_from(["none", *PLACES]))
+    failed = draw(st.integers(0, 3))
+    return MethodResult(
+        method=name, n_trials=8, n_failed=failed,
+        median=Estimate(value=middle, lower=middle / 2, upper=middle * 2),
+        means={**dict.fromkeys(METRICS), "floats-up": up, "floats-down": down, "cpu": cpu},
+        best_rank=1, worst_rank=draw(st.integers(1, 3)), oracle=False, best=draw(st.booleans()),
+        guarantee=Guarantee(
+            place=place, claim=draw(st.sampled_from(["", "a.claim"])), reason=f"of {name}",
+            bound=draw(st.sampled_from([None, 0.25])),
+        ),
+        failure="it broke" if failed else "",
+    )  # fmt: skip
+
+
+@st.composite
+def results(draw):
+    vary = draw(st.sampled_from(["", "n"]))
+    federations = tuple(
+        FederationResult(
+            params={"n": n, "d": 3}, n_trials=8, groups=(),
+            methods=tuple(draw(method_rows(name)) for name in draw(st.permutations(METHODS))),
+            contrasts=tuple(
+                Contrast(
+                    first="ifca", second="local",
+                    estimate=Estimate(value=1.0, lower=1.0, upper=1.0),
+                    state=draw(st.sampled_from(["narrow", "open", "ifca"])),
+                )
+                for _ in range(draw(st.integers(0, 3)))
+            ),
+        )
+        for n in ((8, 16, 64) if vary else (8,))
+    )  # fmt: skip
+    declared = replace(NAMED["few-samples"], vary=vary, methods=",".join(METHODS), notes=("A.",))
+    return Result(benchmark=declared, federations=federations, stopped="x", cpu_seconds=2.0)
+
+
+@settings(max_examples=40, deadline=None)
+@given(results())
+def test_the_notes_count_contrasts_and_failures_and_name_each_guarantee_once(result):
+    found = pages.notes(result)
+    contrasts = [c.state for f in result.federations for c in f.contrasts]
+    decided = sum(state != "open" for state in contrasts)
+    assert f" {decided} of {len(contrasts)} contrasts decided or narrow." in found[0]
+    vary = result.benchmark.vary
+    for f in result.federations:
+        where = f" at n={f.params['n']}" if vary else ""
+        for row in f.methods:
+            line = f"{row.method}: {row.n_failed} of 8 fits failed{where}, the first: it broke"
+            assert found.count(line) == (row.n_failed > 0)
+    for name in METHODS:
+        for place, words in PLACES.items():
+            there = [
+                (f.params["n"], row.guarantee)
+                for f in result.federations
+                for row in f.methods
+                if row.method == name and row.guarantee.place == place
+            ]
+            said = [line for line in found if line.startswith(f"{name}: {words}")]
+            assert len(said) == bool(there)
+            for line in said:
+                claim = there[0][1].claim
+                assert (
+                    f"{claim}: of {name})" in line
+                    if claim
+                    else f"(of {name})" in line or (f"(the first, of {name})" in line)
+                )
+                assert ("the first" in line) is (len(there) > 1)
+                if vary:
+                    assert f" at {', '.join(f'n={n}' for n, _ in there)} (" in line
+    assert found[-1] == "A."
+
+
+@settings(max_examples=40, deadline=None)
+@given(results())
+def test_who_sends_least_of_the_best_is_named_from_half_as_many_floats_on(result):
+    for f in result.federations:
+        best = [row for row in f.methods if row.best]
+        said = pages.answer(replace(result, federations=(f,)))
+        assert all(row.method in said for row in best)
+        sent = sorted(
+            ((row.means["floats-up"] or 0.0) + (row.means["floats-down"] or 0.0), row.method)
+            for row in best
+        )
+        clear = len(sent) > 1 and sent[0][0] > 0 and sent[1][0] >= 2 * sent[0][0]
+        assert ("fewer floats" in said) is clear
+        if clear:
+            times = sent[1][0] / sent[0][0]
+            assert f"and {sent[0][1]} sends {times:,.0f} times fewer floats" in said
+
+
+@settings(max_examples=40, deadline=None)
+@given(results())
+def test_a_figure_has_every_finite_value_and_a_logarithmic_axis_where_all_are_positive(result):
+    made = {figure.name.rpartition("-")[2]: figure for figure in figures(result)}
+    assert ("n" in made) is (result.benchmark.vary == "n")
+    points = {
+        name: [
+            (f.params["n"], r) for f in result.federations for r in f.methods if r.method == name
+        ]
+        for name in METHODS
+    }
+    if "n" in made:
+        along = made["n"]
+        lines = {s.label: s for s in along.series}
+        shown = []
+        for name, rows in points.items():
+            medians = [r.median.value for _, r in rows]
+            assert (name in lines) is any(map(math.isfinite, medians))
+            if name not in lines:
+                assert f"{name}: exact mean" not in lines
+                continue
+            line = lines[name]
+            assert list(line.x) == [n for n, _ in rows]
+            for value, low, high, (_, r) in zip(line.y, line.lower, line.upper, rows, strict=True):
+                finite = math.isfinite(r.median.value)
+                assert value == (r.median.value if finite else None)
+                assert low == (r.median.lower if finite else None)
+                assert high == (r.median.upper if finite else None)
+                shown += [v for v in (value, low) if v is not None]
+            bounds = [r.guarantee.bound for _, r in rows]
+            assert (f"{name}: exact mean" in lines) is any(b is not None for b in bounds)
+        assert along.xscale == "log"
+        assert "rows of a client" in along.xlabel
+        assert (along.yscale == "log") is (bool(shown) and min(shown) > 0)
+    panels = {panel.title.rpartition(" ")[2]: panel for panel in made["cost"].panels}
+    for kind in ("floats", "cpu"):
+        expected = {}
+        for name, rows in points.items():
+            for _, row in rows:
+                up, down, cpu = (row.means[key] for key in ("floats-up", "floats-down", "cpu"))
+                whole = None if up is None or down is None else up + down
+                x, y = (whole if kind == "floats" else cpu), row.median.value
+                if x and math.isfinite(y):
+                    expected.setdefault(name, []).append((x, y))
+        assert (kind in panels) is bool(expected)
+        if expected:
+            drawn = {s.label: list(zip(s.x, s.y, strict=True)) for s in panels[kind].series}
+            assert drawn == expected
+            positive = min(y for line in expected.values() for _, y in line) > 0
+            assert (panels[kind].yscale == "log") is positive
+
+
+@pytest.mark.parametrize("power", range(-4, 12))
+@pytest.mark.parametrize("factor", [1.0, 9.994, 9.996, -1.0])
+@pytest.mark.parametrize("digits", [2, 3])
+def test_a_number_for_people_has_its_digits_or_whole_thousands(power, factor, digits):
+    x = factor * 10.0**power
+    shown = pages.number(x, digits)
+    assert float(shown.replace(",", "")) == pytest.approx(x, rel=0.5 * 10.0 ** (1 - digits))
+    if 10.0**digits <= abs(x) < 1e9:
+        assert shown == f"{round(x):,}"
+    assert ("e" in shown) is (
+        abs(x) >= 1e9
+        or float(f"{abs(x):.{digits}g}") < 1e-4
+        or (abs(x) < 10.0**digits <= float(f"{abs(x):.{digits}g}"))
+    )
