@@ -367,25 +367,6 @@ def test_a_sound_result_passes():
     assert check_result(_task(), result) is result
 
 
-@pytest.mark.parametrize("what", ["another block", "too few", "no reply", "no pickle"])
-def test_an_answer_to_another_question_is_refused(what):
-    tasks = [_task(), replace(_task(), block=1)]
-    reply = pickle.loads(wire.answer(wire.pack_blocks(tasks)))
-    if what == "another block":
-        answered = pickle.dumps(replace(reply, blocks=reply.blocks[::-1]))
-    elif what == "too few":
-        answered = pickle.dumps(replace(reply, blocks=reply.blocks[:1]))
-    else:
-        answered = pickle.dumps(7) if what == "no reply" else b"no pickle"
-    if what in ("another block", "too few"):
-        found = wire.unpack_blocks(tasks, answered)
-        assert isinstance(found[-1], ExecutorError)
-        assert len(found) == (1 if what == "another block" else 2)
-    else:
-        with pytest.raises(ExecutorError, match=r"answered with|cannot be read"):
-            wire.unpack_blocks(tasks, answered)
-
-
 def test_a_late_duplicate_is_ignored(cluster, tmp_path, expected):
     class Twice(DistributedExecutor):
         async def _watch(self, future):
