@@ -120,8 +120,9 @@ def test_a_worker_that_does_not_say_where_it_runs_is_refused(machine):
     assert "does not say on which machine it runs" in str(found)
 
 
-def test_a_machine_of_twenty_facts_is_taken():
-    facts = {str(i): "x" * 200 for i in range(20)}
+@pytest.mark.parametrize("n", [1, 20])
+def test_a_machine_of_up_to_twenty_facts_is_taken(n):
+    facts = {str(i): "x" * 200 for i in range(n)}
     assert [each.machine for each in unpacked(replace(reply_to(TASKS), machine=facts))] == (
         [facts] * len(TASKS)
     )
@@ -179,6 +180,15 @@ def fails():
     raise InvalidParameter("x must be something else")
 
 
+class Unsendable(Exception):
+    def __reduce__(self):
+        raise TypeError("sealed")
+
+
+def fails_unsendably():
+    raise Unsendable("the reason")
+
+
 class Holder:
     @staticmethod
     def double(x):
@@ -198,6 +208,8 @@ def test_a_call_returns_its_value_or_raises_its_error():
         unpack_value(fails, answer(pack_call(fails, ())))
     with pytest.raises(ExecutorError, match=r"^worker .*: \w*Error: "):
         unpack_value(unsendable, answer(pack_call(unsendable, ())))
+    with pytest.raises(ExecutorError, match=r"^worker .*: Unsendable: the reason$"):
+        unpack_value(fails_unsendably, answer(pack_call(fails_unsendably, ())))
 
 
 def test_a_function_of_other_code_is_refused_by_its_name():
