@@ -137,35 +137,53 @@ def check_proofs(
     if unknown := sorted(set(claims) - set(documents)):
         raise InvalidParameter(f"{unknown[0]}: the run has not decided this claim")
     found: list[dict[str, Any]] = []
+    good = True
     for name in claims or documents:
         evidence = documents[name]["evidence"]
-        proved, refuted = evidence.get("proved"), evidence.get("proof")
-        failure = evidence.get("failure")
-        if proved is None and refuted is None and failure is None and (coq := evidence.get("coq")):
-            says = f"{proof_mark(coq)}, recorded as compiled by Coq {coq['coq']}"
-            found.append({"claim": name, "result": says})
-            continue
-        if proved is None and refuted is None and failure is None:
+        if not any(evidence.get(kind) for kind in _CERTIFICATES):
             if claims:
                 found.append({"claim": name, "result": "the run stores no certificate"})
+                good = False
             continue
         try:
-            if proved is not None:
-                for each in (proved, *proved.get("others", ())):
-                    check(each["statement"], each["certificate"])
-            if refuted is not None:
-                check_refutation(refuted)
-            if failure is not None:
-                check_failure(failure["statement"], failure["values"])
-            found.append(
-                {"claim": name, "result": proof_mark(proved) if proved else "REFUTED, proved"}
-            )
-        except (Rejected, NotProved) as error:
-            found.append({"claim": name, "result": f"rejected: {error}"})
+            result = _certified(evidence)
+        except (Rejected, NotProved) as error:  # its words may come from the run: they say nothing
+            result, good = f"rejected: {error}", False
+        except (LookupError, TypeError, AttributeError):
+            result, good = "rejected: the document is no certificate", False
+        found.append({"claim": name, "result": result})
     if as_json:
         print_json(found)
     else:
         for each in found:
             say(f"{each['claim']}  {each['result']}")
-    good = all("PROVED" in each["result"] or "proved" in each["result"] for each in found)
     return exits.EXPECTED if good else exits.UNEXPECTED
+
+
+#: The parts of evidence that certify a verdict.
+_CERTIFICATES = ("proved", "proof", "failure", "coq")
+
+
+def _certified(evidence: Mapping[str, Any]) -> str:
+    """What the certificates of evidence show, each of them checked.
+
+    Raises
+    ------
+    Rejected, NotProved
+        When one of them shows nothing.
+    """
+    proved, refuted, failure = (evidence.get(kind) for kind in ("proved", "proof", "failure"))
+    coq = evidence.get("coq")
+    if proved:
+        for each in (proved, *proved.get("others", ())):
+            check(each["statement"], each["certificate"])
+    if refuted:
+        check_refutation(refuted)
+    if failure:
+        check_failure(failure["statement"], failure["values"])
+    if proved:
+        return proof_mark(proved)
+    if refuted or failure or coq is None:
+        return "REFUTED, proved"
+    shown = "REFUTED" if coq["kind"] == "negation" else proof_mark(coq)
+    return f"{shown}, recorded as compiled by Coq {coq['coq']}"
