@@ -104,3 +104,21 @@ def test_a_key_takes_values_of_its_own_types_alone(tmp_path, key):
         else:
             with pytest.raises(InvalidParameter, match=rf"{key}=.* must be of type"):
                 config.read_config(path)
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_file_may_be_as_long_and_as_deep_as_the_limits_and_no_more(tmp_path, more):
+    path = tmp_path / "c.toml"
+    line = 'profile = "quick"\n'
+    path.write_text(line + "#" * (config.MAX_BYTES - len(line) + more))
+    if more:
+        with pytest.raises(InvalidParameter, match="is longer than a configuration may be"):
+            config.read_config(path)
+    else:
+        assert config.read_config(path) == {"profile": "quick"}
+    path.write_text(line + "# " + "[" * (config.MAX_DEPTH + more))
+    if more:
+        with pytest.raises(InvalidParameter, match="nested too deeply"):
+            config.read_config(path)
+    else:
+        assert config.read_config(path) == {"profile": "quick"}

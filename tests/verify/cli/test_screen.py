@@ -1,8 +1,11 @@
 """Lines on a terminal: they fit, no word is broken, marks of any length are ready."""
 
 import re
+from itertools import permutations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from trials.text import one_line, printable, shorten
 from verify.cli import screen, verdicts
@@ -138,3 +141,96 @@ def test_numbers_of_trials_end_in_one_column(monkeypatch):
     rows = [("a.b", "SUPPORTED", "5", "short"), ("a.longer", "REFUTED", "12,345", "x")]
     _, first, second = verdicts._fit(rows, 120)
     assert first.index("5  short") == second.index("5  x")
+
+
+WORDS = st.text("ab,-./[_x", min_size=1, max_size=24)
+TEXTS = st.lists(WORDS, max_size=12).map(" ".join)
+
+
+@given(text=TEXTS, columns=st.integers(1, 40))
+def test_broken_lines_fit_and_lose_nothing(text, columns):
+    width = max(columns, 8)
+    lines = screen.broken(text, columns)
+    assert all(len(line) <= width for line in lines)
+    assert "".join("".join(lines).split()) == "".join(text.split())
+    if len(text) <= width:
+        assert lines == [text]
+
+
+@given(word=st.text("ab,-./[_x", min_size=1, max_size=60), columns=st.integers(8, 40))
+def test_a_long_word_is_broken_after_the_last_punctuation_that_fits(word, columns):
+    lines, rest = [], word
+    while len(rest) > columns:
+        ends = [i + 1 for i in range(columns) if rest[i] in ",-./[_"]
+        at = ends[-1] if ends else columns
+        lines.append(rest[:at])
+        rest = rest[at:]
+    assert screen.broken(word, columns) == [*lines, rest]
+
+
+@given(
+    fields=st.lists(st.text("abc =", max_size=14).map(lambda t: f"x{t}x"), min_size=1, max_size=8),
+    columns=st.integers(20, 60),
+)
+def test_fields_side_by_side_are_filled_in_from_the_left(fields, columns):
+    lines = screen.pack(fields, columns)
+    taken, at = [], 0
+    while at < len(fields):  # no field here is wider than a line
+        indent = "    " if taken else ""
+        line = f"{indent}{fields[at]}"
+        at += 1
+        while at < len(fields) and len(f"{line}  {fields[at]}") <= columns:
+            line = f"{line}  {fields[at]}"
+            at += 1
+        taken.append(line)
+    assert lines == taken
+
+
+@pytest.mark.parametrize("columns", [20, 30, 59, 60, 61, 90])
+@pytest.mark.parametrize("label", [12, 18])
+def test_a_definition_has_its_text_in_a_column_of_its_own(columns, label, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    text = "a text of some words that is much longer than any of these terminals is wide, by far"
+    lines = list(screen.definition("name", text, label=label))
+    if columns < 60:
+        assert lines[0] == "name"
+        texts = lines[1:]
+        indent, room = 2, columns - 2
+    else:
+        assert lines[0].startswith("name".rjust(label) + "  a text")
+        texts = [" " * label + lines[0][label:], *lines[1:]]
+        indent, room = label + 2, columns - label - 2
+    assert all(line[:indent].isspace() and not line[indent].isspace() for line in texts)
+    assert [line[indent:] for line in texts] == screen.broken(text, room)
+
+
+@pytest.mark.parametrize("columns", [20, 24, 25, 26, 40, 80])
+@pytest.mark.parametrize("last", ["short", "a last column of quite a few words", ""])
+def test_columns_are_left_out_from_the_right_until_the_others_fit(columns, last, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    rows = [("one", "22", last), ("three", "4", last)]
+    heading, *lines = screen.table(("a", "bb", "c"), rows, right={1})
+    room = columns - (5 + 2 + 2 + 2)  # beside two columns and their gaps
+    wanted = min(16, max(len(last), 1))
+    if room >= wanted:
+        assert heading == "a      bb  c"
+        start = 11
+        assert [line[:start].rstrip() for line in lines if line[:start].strip()] == [
+            "one    22", "three   4",
+        ]  # fmt: skip
+        shown = " ".join(line[start:].strip() for line in lines).split()
+        assert shown == [*last.split(), *last.split()]
+    else:
+        assert (heading, *lines) == ("a      bb", "one    22", "three  4")
+    assert all(len(line) <= columns for line in lines)
+
+
+def test_marks_that_begin_alike_have_their_own_colours():
+    marks = ("SUPPORTED", "SUPPORTED TO 0.01", "REFUTED")
+    found = [outcome(name, mark=name) for name in marks]
+    colours = {"SUPPORTED": "green", "SUPPORTED TO 0.01": "cyan", "REFUTED": "red"}
+    for order in permutations(found):
+        for mark, colour in colours.items():
+            line = f"a.claim[x=1]  {mark}  12,345  it is"
+            shown = verdicts._colour_first(line, order)
+            assert shown == f"a.claim\\[x=1]  [{colour}]{mark}[/]  12,345  it is"
