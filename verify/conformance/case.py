@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from bounds.statement import Statement
 from verify.claim import Claim
+from verify.mutation.fingerprint import fingerprint
 from verify.papers import Catalogue
 from verify.procedures.base import PROFILES
 from verify.procedures.interface import Procedure
@@ -31,6 +32,11 @@ class Case:
     def built(self) -> Procedure:
         """The procedure, built when it is first asked for."""
         return self.claim.build(QUICK)
+
+    @cached_property
+    def tested(self) -> Any:
+        """What the procedure tests, its fingerprint."""
+        return fingerprint(self.built)
 
     @property
     def search(self) -> Search | None:
