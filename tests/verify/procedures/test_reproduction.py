@@ -98,3 +98,67 @@ def test_checks_overrides_and_description():
         claim().check()
     for part in ("2 printed numbers", "scale times 2.0", "reading plain", "8192"):
         assert part in build.describe()
+
+
+def test_table_figure_notes_and_summary_tell_one_story(tmp_path):
+    """Every number of every reading stands in the table, the curves and the largest distance."""
+    for i, tried_claim in enumerate((claim(0.5, 1.0, 1.5), claim(0.5, 1.3, lost=0.1))):
+        evidence, _ = tried(tried_claim, tmp_path / str(i))
+        printed = tried_claim.printed
+        (table,) = evidence.tables
+        rows = {
+            name: [r for r in table.rows if r[0] == name] for name in ("plain (named)", "doubled")
+        }
+        assert [(r[4], r[5], r[6], r[7]) for r in rows["plain (named)"]] == [
+            (c.observed, c.lower, c.upper, c.verdict) for c in evidence.cells
+        ]
+        assert sum(map(len, rows.values())) == len(table.rows)
+        (figure,) = evidence.figures
+        curves = {s.label: s for s in figure.series}
+        for label, name in (("plain", "plain (named)"), ("doubled", "doubled")):
+            assert [r[1] for r in rows[name]] == [f"scale={p.at['scale']}" for p in printed]
+            assert [(r[2], r[3]) for r in rows[name]] == [(p.value, p.tolerance) for p in printed]
+            assert list(curves[label].x) == [p.at["scale"] for p in printed]
+            assert list(curves[label].y) == [r[4] for r in rows[name]]
+            assert list(curves[label].lower) == [r[5] for r in rows[name]]
+            assert list(curves[label].upper) == [r[6] for r in rows[name]]
+        assert list(curves["printed"].y) == [p.value for p in printed]
+        tops = [p.value + p.tolerance for p in printed]
+        assert list(curves["printed"].upper) == pytest.approx(tops)
+        pairs = zip(evidence.cells, printed, strict=True)
+        gaps = [abs(c.observed - p.value) / p.tolerance for c, p in pairs if c.observed < 1e300]
+        said = [note for note in evidence.notes if "largest distance" in note]
+        assert said == [
+            f"The largest distance from a printed number is {max(gaps):.2g} tolerances."
+        ] * bool(gaps)
+        assert evidence.summary.startswith("reading plain: ")
+        assert evidence.summary.endswith("(other readings: doubled: REFUTED)")
+    alone = replace(claim(0.5, 1.0), readings={"plain": reading(1.0)})
+    assert "other readings" not in tried(alone, tmp_path / "alone")[0].summary
+
+
+def test_settings_that_were_chosen_are_chosen_among_further():
+    build = claim(0.5, 1.0, 1.5)
+    numbers = build.statement.printed
+    twice = replace(build, statement=replace(build.statement, printed=(*numbers, *numbers)))
+    assert twice.override({"scale": 2.0}).only == (1, 4)
+    assert replace(twice, only=(0, 4)).override({"scale": 2.0}).only == (4,)
+    with pytest.raises(InvalidParameter, match="prints no number at"):
+        replace(twice, only=(0, 1)).override({"scale": 3.0})
+
+
+@pytest.mark.parametrize(
+    ("settings", "axis"),
+    [
+        ([{"n": 1}, {"n": 2}], ["n"]),
+        ([{"law": "a", "n": 5}, {"law": "b", "n": 9}], ["n"]),
+        ([{"law": "a"}, {"law": "b"}], []),
+        ([{"n": 1, "m": 4}, {"n": 1, "m": 8}], ["m"]),
+        ([{"n": 1}, {"n": 1}, {"n": 2}], []),
+    ],
+)
+def test_a_curve_runs_along_the_one_number_that_differs_everywhere(settings, axis):
+    build = claim(*[1.0] * len(settings))
+    printed = tuple(Printed(at=at, value=1.0, tolerance=0.1) for at in settings)
+    build = replace(build, statement=replace(build.statement, printed=printed))
+    assert [figure.xlabel for figure in build._figures({})] == axis

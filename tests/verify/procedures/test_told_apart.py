@@ -1,7 +1,11 @@
 """Symbols that trials tell apart, with answers by hand."""
 
+import math
+
 import numpy as np
 import sympy as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from bounds.statement import Term
 from tests.verify.mutation.test_mutants import statement
@@ -70,3 +74,65 @@ def test_a_verdict_that_nothing_could_have_broken_says_so():
     )
     assert evidence(29.0, apart=unseen).spare == ""
     assert evidence(600.0, verdict=Verdict.REFUTED).spare == ""
+
+
+LETTERS = ("d", "k", "m", "sigma")
+SIZES = st.sampled_from([0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 8.0])
+TRIALS = 3
+cells = st.lists(
+    st.tuples(
+        st.fixed_dictionaries(
+            {name: SIZES | st.lists(SIZES, min_size=TRIALS, max_size=TRIALS) for name in LETTERS}
+            | {"k": SIZES | st.just(0.0)}
+            | {"law": st.sampled_from(["heavy", 2.0, math.inf])}
+        ),
+        st.lists(st.sampled_from([0.0, 0.3, 1.0, 5.0, math.nan]), min_size=TRIALS, max_size=TRIALS),
+        st.sampled_from([0.0, 1 / 3, 0.5]),
+    ),
+    min_size=1, max_size=3,
+)  # fmt: skip
+
+
+def kind(values):
+    """What a letter may be exchanged for: another one of the same kind."""
+    numbers = [x for v in values for x in (v if isinstance(v, list) else [v])]
+    if any(isinstance(x, str) for x in numbers) or not all(0 < x < math.inf for x in numbers):
+        return ""
+    if all(x >= 1 and x == int(x) for x in numbers):
+        return "count"
+    return "share" if max(numbers) <= 1 else "size"
+
+
+@settings(max_examples=40, deadline=None)
+@given(cells)
+def test_exchanges_are_those_of_loops_over_symbols_cells_and_trials(drawn):
+    def bound(at):
+        return at["d"] * (at["sigma"] + 2 * at["k"]) / at["m"]
+
+    kinds = {name: kind([values[name] for values, _, _ in drawn]) for name in drawn[0][0]}
+    expected = []
+    for symbol in LETTERS:
+        told, not_told = [], []
+        mates = [o for o in sorted(kinds) if o != symbol and kinds[o] == kinds[symbol] != ""]
+        for other in ("1", *mates):
+            smaller, broken = False, False
+            for values, observed, failure in drawn:
+                lower, bad = False, 0
+                for i in range(TRIALS):
+                    at = {n: v[i] if isinstance(v, list) else v for n, v in values.items()}
+                    stated = bound(at)
+                    changed = bound({**at, symbol: 1.0 if other == "1" else at[other]})
+                    lower |= changed < stated * (1 - 1e-9)
+                    bad += not observed[i] <= changed
+                smaller |= lower
+                broken |= lower and bad / TRIALS > failure
+            if smaller:
+                (told if broken else not_told).append(other)
+        expected.append(Apart(symbol=symbol, told=tuple(told), not_told=tuple(not_told)))
+    seen_cells = [
+        Seen({n: np.array(v) if isinstance(v, list) else v for n, v in values.items()},
+             np.array(observed), failure)
+        for values, observed, failure in drawn
+    ]  # fmt: skip
+    expr = d * (sigma + 2 * k) / m
+    assert list(exchanged(expr, LETTERS, [*LETTERS, "law"], seen_cells)) == expected
