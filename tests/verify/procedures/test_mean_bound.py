@@ -2,19 +2,23 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import sympy as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from bounds.statement import Assumption, OutsideTheorem, Statement, Term
 from tests.stated import NOBODY
 from tests.verify.toys import VALUE, tried, verdicts
 from trials.checks import InvalidParameter
-from trials.run.engine import ensure, replay
+from trials.run.engine import ensure, replay, trial_id
 from trials.run.executors import make_executor
-from trials.run.store import RunStore
+from trials.run.store import RunStore, Table
+from verify.decisions.combine import CellDecision
 from verify.decisions.means import Knowledge
 from verify.evidence import Verdict
-from verify.procedures.base import Sampling
+from verify.procedures.base import Observed, Sampling
 from verify.procedures.mean_bound import MeanBound
 
 scale, c = sp.symbols("scale c")
@@ -166,3 +170,58 @@ def test_checks_overrides_and_description():
         assert part in build.describe()
     assert "equivalence margin 10%" in claim(0.5, "=").describe()
     assert "asymptotic" in claim(0.5, known=Knowledge(low=0.0, asymptotic=True)).describe()
+
+
+FULL = Knowledge(low=0.0, high=1.0)
+ROUTES = [
+    (FULL, "bets, range known"),
+    (Knowledge(variance=0.25), "Catoni's bets, variance known"),
+    (Knowledge(low=0.0, high=1.0, variance=0.25), "Catoni's bets, variance known"),
+    (Knowledge(low=0.0), "bets towards the known end, nothing towards the other"),
+    (Knowledge(high=1.0), "bets towards the known end, nothing towards the other"),
+    (
+        Knowledge(high=1.0, asymptotic=True),
+        "bets towards the known end, asymptotic limits towards the other",
+    ),
+    (Knowledge(asymptotic=True), "asymptotic limits"),
+    (Knowledge(), "nothing"),
+]
+
+
+@pytest.mark.parametrize(("known", "words"), ROUTES)
+def test_the_way_to_the_limits_is_told_by_what_is_known(known, words):
+    assert f"({words})" in claim(0.6, known=known).describe()
+
+
+def test_without_its_laws_a_mean_has_asymptotic_limits_alone():
+    build = claim(0.6, known=FULL).without_laws()
+    assert build.knowledge(build.cells[0]) == Knowledge(asymptotic=True)
+
+
+@pytest.mark.parametrize("relation", [r"\le", r"\ge", "="])
+@pytest.mark.parametrize("lost", [(), (2,), (0, 4)])
+@settings(max_examples=15, deadline=None)
+@given(values=st.lists(st.floats(-3, 3), min_size=6, max_size=6))
+def test_the_trial_to_replay_is_the_farthest_on_the_wrong_side_or_the_first_that_failed(
+    relation, lost, values
+):
+    build = claim(0.5, relation)
+    failed = np.isin(np.arange(6), lost)
+    rows = np.where(failed, np.nan, values)
+    table = Table(
+        columns=("value",), values=rows[:, None], failed=failed,
+        reasons=tuple((i, "diverged") for i in lost),
+    )  # fmt: skip
+    params = {"scale": 1.0, "lost": 0.0, "law": "uniform", "tag": 1}
+    holds = CellDecision(status="holds", n_trials=6, n_failed=0, bound=0.1)
+    fails = CellDecision(status="fails", n_trials=6, n_failed=len(lost), bound=0.5, observed=0.7)
+    seen = [Observed(params=params | {"tag": tag}, table=table) for tag in (0, 1)]
+    witness = build._witness([holds, fails], seen)
+    if lost:
+        expected = lost[0]
+    else:
+        sides = {r"\le": lambda x: x - 0.5, r"\ge": lambda x: 0.5 - x, "=": lambda x: abs(x - 0.5)}
+        distances = [sides[relation](x) for x in values]
+        expected = distances.index(max(distances))
+    assert witness.trial == trial_id(VALUE, params, expected)
+    assert (witness.params, witness.observed, witness.bound) == (params, 0.7, 0.5)

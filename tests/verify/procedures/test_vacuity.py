@@ -175,3 +175,36 @@ def test_a_smallest_size_that_is_not_below_the_largest_is_refused(smallest, larg
     with pytest.raises(InvalidParameter, match="must be > 0 and below the largest size"):
         claim(stated(sp.Integer(1)), **sizes).check()
     claim(stated(sp.Integer(1)), smallest=99.0, largest_power=2.0).check()
+
+
+def test_the_rows_and_cells_name_the_conditions_that_fail_and_each_has_its_own_size(tmp_path):
+    """n >= 100 d, and a bound d/n below one: at (400, 20) the first fails, at (5, 20) both do."""
+    bound = Term(name="b", expr=d / n)
+    both = stated(100 * d, terms=(bound,), failure=sp.Float(0.1))
+    build = claim(both, ((400, 20), (5000, 20), (5, 20)), trivial=1.0, largest_power=9)
+    evidence, _ = tried(build, tmp_path)
+    names = [c.name for c in conditions(both, 1.0)]
+    fails = {"experiment 1": names[:1], "experiment 2": [], "experiment 3": [*names]}
+    (table,) = evidence.tables
+    onsets = {names[0]: 2000}
+    for setting, missing in fails.items():
+        (cell,) = [c for c in evidence.cells if c.params["setting"] == setting]
+        rows = [r for r in table.rows if r[0] == setting]
+        failing = [r[1] for r in rows if r[2] == "fails"]
+        assert [r[1] for r in rows] == names
+        assert set(failing) <= set(missing)
+        assert names[0] in failing or not missing
+        assert cell.note == (f"fails: {', '.join(failing)}" if failing else "")
+        assert cell.verdict == ("VACUOUS" if failing else "")
+        assert cell.bound == pytest.approx(onsets[names[0]], rel=1e-6)
+        assert cell.ratio == pytest.approx(onsets[names[0]] / cell.observed)
+    assert "at 1 of 3 settings" in evidence.summary
+
+
+@pytest.mark.parametrize(("power", "known"), [(304.0, True), (304.1, False)])
+def test_a_size_that_no_float_holds_has_no_number(power, known):
+    """exp(700) is 10^304.006."""
+    found = claim(stated(sp.Integer(10) ** sp.Rational(str(power))), largest_power=400)
+    (cell,) = (found._cell(setting) for setting in found.examined())
+    assert (cell.bound is not None) is known
+    assert (cell.ratio is not None) is known
