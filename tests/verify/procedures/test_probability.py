@@ -1,7 +1,9 @@
 """The probability procedure from trials to verdict: calibration, power, budgets, witnesses."""
 
+import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from scipy.stats import binomtest
 
@@ -10,10 +12,11 @@ from tests.verify.toys import COIN, tried, verdicts
 from trials.checks import InvalidParameter
 from trials.run.engine import Demand, ensure, replay
 from trials.run.executors import make_executor
-from trials.run.store import RunStore
+from trials.run.store import RunStore, Table
 from verify.evidence import Verdict
-from verify.procedures.base import Sampling
+from verify.procedures.base import Observed, Sampling
 from verify.procedures.probability import Probability
+from verify.proofs.certificate import Inequality, certificate
 
 LEVEL = 0.05
 DELTA = 0.1
@@ -139,3 +142,61 @@ def test_overrides_checks_and_description():
     for part in ("the coin showing heads", "2 cells", "128", "1024", "test.coin"):
         assert part in base.describe()
     assert "margin" in claim(0.1, exact=0.5).describe()
+
+
+def test_a_proof_is_made_of_a_supported_statement_and_a_certificate_of_a_refuted_one(tmp_path):
+    """And of no other: what it costs is spent once, and what it says belongs to its verdict."""
+    half = certificate(
+        "Half is more.", [Inequality(says="half", left="1/2", relation=">", right="1/3")]
+    )
+    asked = []
+
+    def certify():
+        asked.append("certificate")
+        return half
+
+    def prove(cells):
+        asked.append([cell["p"] for cell in cells])
+
+    for seed, (p, wanted) in enumerate([(0.0, [[0.0]]), (0.5, ["certificate"]), (DELTA, [])]):
+        build = replace(claim(p, max_trials=256), certify=certify, prove=prove)
+        evidence, _ = tried(build, tmp_path, seed=seed)
+        assert asked == wanted
+        assert evidence.verdict is (Verdict.SUPPORTED, Verdict.REFUTED, Verdict.INCONCLUSIVE)[seed]
+        assert (evidence.proof is not None) is (evidence.verdict is Verdict.REFUTED)
+        assert evidence.proved is None
+        asked.clear()
+    found, _ = tried(replace(claim(0.5), certify=certify), tmp_path, seed=9)
+    assert found.proof == half.as_dict()
+
+
+def test_the_event_is_asked_of_finished_trials_alone_and_of_none_where_all_failed():
+    asked = []
+
+    def bad(table, _params):
+        asked.append(table.n_trials)
+        assert not table.failed.any()
+        return table["bad"] > 0
+
+    build = replace(claim(0.1), bad=bad)
+    for failed in ([False] * 4, [True, False, True, False], [True] * 4):
+        lost = np.array(failed)
+        rows = np.where(lost, np.nan, [0.0, 1.0, 0.0, 0.0])[:, None]
+        reasons = tuple((i, "lost") for i in np.flatnonzero(lost).tolist())
+        table = Table(columns=("bad",), values=rows, failed=lost, reasons=reasons)
+        found = build._bad(Observed(params={}, table=table))
+        assert found.tolist() == [f or i == 1 for i, f in enumerate(failed)]
+        decision = build._decision([Observed(params={}, table=table)], LEVEL)
+        (cell,) = decision.cells
+        assert (cell.n_trials, cell.n_bad) == (4, int(found.sum()))
+    assert set(asked) == {4, 2}
+
+
+def test_the_logarithm_of_a_probability_that_underflows_is_the_stated_one():
+    cell = {"p": 0.1, "tag": 0, "lost": 0.0}
+    assert claim(0.1, delta=0.25)._log_delta(cell) == math.log(0.25)
+    assert claim(0.1, delta=0.0)._log_delta(cell) == -math.inf
+    build = replace(claim(0.1, delta=0.0), log_delta=lambda _cell: -2000.0)
+    assert build._log_delta(cell) == -2000.0
+    for limit, coarse in ((None, True), (-2500.0, False), (-2000.0, False), (-1500.0, True)):
+        assert replace(build, log_limit=lambda _cell, at=limit: at).is_coarse(LEVEL) is coarse

@@ -1,6 +1,7 @@
 """A search finds what is there, takes rounding back, and keeps to its domain."""
 
 import math
+from dataclasses import replace
 
 import mpmath
 import pytest
@@ -195,3 +196,47 @@ def test_a_point_without_a_value_is_no_simpler_counterexample():
     evidence = search.decide(None, 0.05)
     assert evidence.verdict is Verdict.REFUTED
     assert evidence.witness.params["x"] > 0
+
+
+@pytest.mark.parametrize("n_points", [1, 2, 7, 10, 40])
+def test_visited_points_are_half_the_closest_and_half_of_every_rank(n_points):
+    """Ranked here once more from all points of the search.  Points without a value are left out."""
+    seen = []
+
+    def violation(point):
+        value = math.nan if point["x"] > 0.9 else point["x"] - 2.0
+        seen.append((value, point["x"]))
+        return value
+
+    build = replace(statement(2.0), violation=violation)
+    found = [point["x"] for point in build.visited(n_points)]
+    ranked = sorted((x for value, x in seen if not math.isnan(value)), reverse=True)
+    half = n_points // 2
+    assert found[:half] == ranked[:half]
+    rest = ranked[half:]
+    step = max(1, len(rest) // max(1, half))
+    assert found[half:] == rest[::step]
+    assert half <= len(found) <= len(ranked)
+    assert len(found) <= 2 * half + max(1, half)
+
+
+def test_what_is_never_near_its_bound_says_by_how_much():
+    for sides, words in (
+        ((1.0, 1e9), "never closer than 1/1e+09 of the bound"),
+        ((-1.0, 1e9), "never closer than 1/1e+09 of the bound"),
+        ((0.0, 1e9), ""),
+        ((1.0, math.inf), ""),
+        ((1.0, 1.5), ""),
+    ):
+        build = replace(statement(1.25), sides=lambda _point, both=sides: both)
+        summary = build.decide(None, 0.05).summary
+        assert (words in summary) if words else "never closer" not in summary
+
+
+def test_a_smaller_budget_never_becomes_a_larger_one():
+    build = statement(0.5)
+    assert build.with_budget(50).budget == 50
+    assert build.with_budget(10_000).budget == build.budget
+    assert build.with_budget(50).first
+    again = build.repeated(3)
+    assert (again.budget, again.seed) == (3 * build.budget, build.seed + 1)
