@@ -142,3 +142,30 @@ def test_three_equal_clusters_of_a_triangle_merge_at_once(n_points):
     at = side / (3 * n_points)
     assert found.merged.low == pytest.approx(at, rel=1e-4)
     assert found.merged.low <= found.merged.high
+
+
+@pytest.mark.parametrize(
+    ("points", "labels", "message"),
+    [
+        ([1.0, 2.0], [0, 1], r"must be \(m, d\)"),
+        (np.empty((0, 2)), [], r"must be \(m, d\)"),
+        ([[1.0], [np.nan]], [0, 0], "must be finite"),
+        ([[1.0], [np.inf]], [0, 1], "must be finite"),
+        ([[1.0], [2.0]], [0], "must number the clusters"),
+    ],
+)
+def test_what_is_no_set_of_points_is_refused_by_name(points, labels, message):
+    with pytest.raises(InvalidParameter, match=message):
+        recovery_window(points, np.asarray(labels, dtype=np.int64))
+
+
+def test_a_single_point_is_one_cluster_at_every_penalty():
+    window = recovery_window([[3.0, 4.0]], [0])
+    assert (window.fused.low, window.fused.high) == (0.0, 0.0)
+    assert (window.merged.low, window.merged.high) == (np.inf, np.inf)
+
+
+def test_means_that_share_coordinates_are_no_equal_means():
+    """The corners of a square: two coordinates for four means."""
+    window = recovery_window([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], [0, 1, 2, 3])
+    assert 0.0 < window.merged.low <= window.merged.high
