@@ -577,7 +577,7 @@ def choose_k(
     k_max = integer_between("k_max", k_max, 2, m, "at most the number of points m")
     in_units = divide_by_units(data, own_units(data))
     fits: list[KMeansFit] = []
-    score = np.full((n_sets, k_max), np.nan)
+    score = np.full((k_max, n_sets), np.nan).T  # each column is one piece, as `silhouette` has it
     for k in range(1, k_max + 1):
         fits.append(kmeans_pp(data, k, rng, n_init=n_init))
         if k > 1:

@@ -333,15 +333,16 @@ def simulate_trajectories(
     >>> errors.shape, bool(errors[0, -1].max() < 1e-3)
     ((1, 11, 2), True)
     """
-    start = np.array(theta, dtype=float, ndmin=3)
+    start = np.array(theta, dtype=float, ndmin=3, order="C")
     n_trials, k, width = start.shape
     if start.ndim > 3 or theta_star.shape not in (start.shape, start.shape[1:]):
         raise InvalidParameter(
             f"theta.shape={theta.shape} and theta_star.shape={theta_star.shape} must be "
             "(n_trials, k, D) or (k, D)"
         )
-    # a copy: a read-only view is another type to the compiler, which would compile it anew
-    centres = np.array(np.broadcast_to(theta_star, start.shape))
+    # A copy row by row: a read-only view, or another order in memory, is another type to the
+    # compiler, which would compile every kernel of the step anew.
+    centres = np.array(np.broadcast_to(theta_star, start.shape), order="C")
     if cluster_sizes.shape != (k,) or cluster_sizes.sum() < 1:
         raise InvalidParameter(f"cluster_sizes={cluster_sizes} must be ({k},) with a client")
     rates = _check_steps(gamma, k)

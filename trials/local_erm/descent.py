@@ -164,7 +164,7 @@ def _check_constants(mu: ArrayLike, n_users: int) -> FloatArray:
     given = real_array("mu", mu)
     if given.shape not in ((), (1,), (n_users,)):
         raise InvalidParameter(f"mu.shape={given.shape} must be (), or (B,) with B={n_users}")
-    rates = np.ascontiguousarray(np.broadcast_to(given, (n_users,)))
+    rates = np.array(np.broadcast_to(given, (n_users,)))  # a read-only view is another type
     if not (np.isfinite(rates).all() and rates.min() > 0):
         raise InvalidParameter(f"mu={rates.min():g} must be finite and > 0 for every user")
     return rates

@@ -21,7 +21,9 @@ def draw_counts(theta, theta_star, sizes, sigma, n, seed, cap=CAP):
     k = len(theta)
     counts = np.empty((k, k), np.int64)
     rng = np.random.default_rng(seed)
-    ok = label_counts(theta, theta_star, np.asarray(sizes), float(sigma), n, cap, rng, counts)
+    # Writable copies: the compiler has another type for read-only arrays.
+    centres, members = np.array(theta_star), np.array(sizes)
+    ok = label_counts(theta, centres, members, float(sigma), n, cap, rng, counts)
     return counts if ok else None
 
 
