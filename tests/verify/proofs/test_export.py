@@ -1,8 +1,13 @@
 """SMT-LIB scripts of proved statements: no solver finds a counterexample."""
 
 import json
+import math
+import re
+from fractions import Fraction
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from trials.checks import InvalidParameter
 from verify.proofs.export import smt2
@@ -74,3 +79,114 @@ def test_no_proved_statement_has_a_counterexample(ask):
 def test_a_logarithm_has_no_script(term):
     with pytest.raises(InvalidParameter, match="no form in SMT-LIB"):
         smt2({**X, "claim": [">=", term, "0"]})
+
+
+# -- the script, read by an interpreter of our own ---------------------------------------------
+
+
+def parsed(script):
+    """The commands of a script as nested lists."""
+    tokens = iter(re.findall(r"[()]|[^\s()]+", re.sub(r"(?m)^;.*$", "", script)))
+
+    def read(token):
+        if token != "(":
+            return token
+        found = []
+        while (token := next(tokens)) != ")":
+            found.append(read(token))
+        return found
+
+    return [read(token) for token in tokens]
+
+
+def value(term, at):
+    """A term or a relation of a script in exact numbers."""
+    if isinstance(term, str):
+        return at[term] if term in at else Fraction(term)
+    op, *parts = term
+    if op == "ite":
+        return value(parts[1] if value(parts[0], at) else parts[2], at)
+    inner = [value(part, at) for part in parts]
+    if op == "-":
+        (only,) = inner
+        return -only
+    if op == "/":
+        return inner[0] / inner[1]
+    if op in ("+", "*"):
+        assert len(inner) > 1  # a sum of one is no term of SMT-LIB
+        return sum(inner) if op == "+" else math.prod(inner)
+    if op == "not":
+        return not inner[0]
+    left, right = inner
+    return {">=": left >= right, ">": left > right, "=": left == right}[op]
+
+
+def power(base, exponent):
+    """An exact power of a positive number whose root is rational."""
+    root = round(float(base) ** (1 / exponent.denominator) * 64)
+    root = Fraction(root, 64)
+    assert root**exponent.denominator == base
+    return root**exponent.numerator
+
+
+def exact(term, at):
+    """A term of a statement in exact numbers."""
+    if isinstance(term, str):
+        return at[term] if term in at else Fraction(term)
+    op, *parts = term
+    if op == "^":
+        return power(exact(parts[0], at), Fraction(parts[1]))
+    inner = [exact(part, at) for part in parts]
+    return {"+": sum, "*": math.prod, "max": max, "min": min}[op](inner)
+
+
+BASES = st.sampled_from(["x", "y", ["*", "x", "y"]])
+EXPONENTS = st.sampled_from(["0", "1", "2", "3", "-1", "-2", "1/2", "-1/2", "1/3", "2/3", "-3/2"])
+LEAVES = (
+    st.sampled_from(["x", "y", "0", "1", "-1", "3/2", "-5/4", "7"])
+    | st.tuples(st.just("^"), BASES, EXPONENTS).map(list)
+)  # fmt: skip
+TERMS = st.recursive(
+    LEAVES,
+    lambda inner: (
+        st.tuples(st.sampled_from(["+", "*"]), st.lists(inner, min_size=1, max_size=3)).map(
+            lambda made: [made[0], *made[1]]
+        )
+        | st.tuples(st.sampled_from(["max", "min"]), inner, inner).map(list)
+    ),
+    max_leaves=6,
+)
+RELATIONS = st.tuples(st.sampled_from([">=", ">", "="]), TERMS, TERMS).map(list)
+SIXTH_POWERS = st.sampled_from([Fraction(1), Fraction(64), Fraction(1, 64), Fraction(729)])
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(RELATIONS, max_size=2), RELATIONS, SIXTH_POWERS, SIXTH_POWERS)
+def test_a_script_holds_exactly_where_the_statement_is_false(given_, claim, x, y):
+    """Read and evaluated here, with each root put in from its definition."""
+    commands = parsed(smt2({"variables": ["x", "y"], "given": given_, "claim": claim}, "a ; b"))
+    assert commands[0] == ["set-logic", "QF_NRA"]
+    assert commands[-1] == ["check-sat"]
+    declared = [name for command, name, *_ in commands[1:-1] if command == "declare-const"]
+    facts = [command[1] for command in commands[1:-1] if command[0] == "assert"]
+    assert declared[:2] == ["x", "y"]
+    assert len(declared) == len(set(declared))
+    at = {"x": x, "y": y}
+    for name in declared[2:]:
+        (defined,) = [f for f in facts if f[0] == "=" and f[1] == ["*", *[name] * (len(f[1]) - 1)]]
+        times = len(defined[1]) - 1
+        at[name] = power(value(defined[2], at), Fraction(1, times))
+        assert [">=", name, "0.0"] in facts  # the root that is not negative
+    signs = {">=": lambda a, b: a >= b, ">": lambda a, b: a > b, "=": lambda a, b: a == b}
+    holds = [signs[sign](exact(left, at), exact(right, at)) for sign, left, right in given_]
+    sign, left, right = claim
+    false = not signs[sign](exact(left, at), exact(right, at))
+    assert all(value(fact, at) for fact in facts) is (all(holds) and false)
+
+
+@pytest.mark.parametrize("exponent", ["-1", "-2", "-1/2"])
+def test_a_denominator_is_given_to_be_no_zero(exponent):
+    """Solvers give a division by zero any value."""
+    facts = parsed(smt2({**X, "claim": [">=", ["^", "x", exponent], "0"]}))
+    base = "root_1" if "/" in exponent else "x"
+    assert ["assert", ["not", ["=", base, "0.0"]]] in facts
