@@ -102,6 +102,7 @@ def parsed(script):
 def value(term, at):
     """A term or a relation of a script in exact numbers."""
     if isinstance(term, str):
+        assert term in at or re.fullmatch(r"\d+\.0", term)  # a numeral of real arithmetic
         return at[term] if term in at else Fraction(term)
     op, *parts = term
     if op == "ite":
@@ -123,8 +124,8 @@ def value(term, at):
 
 def power(base, exponent):
     """An exact power of a positive number whose root is rational."""
-    root = round(float(base) ** (1 / exponent.denominator) * 64)
-    root = Fraction(root, 64)
+    root = round(float(base) ** (1 / exponent.denominator) * 4096)
+    root = Fraction(root, 4096)
     assert root**exponent.denominator == base
     return root**exponent.numerator
 
@@ -182,6 +183,10 @@ def test_a_script_holds_exactly_where_the_statement_is_false(given_, claim, x, y
     sign, left, right = claim
     false = not signs[sign](exact(left, at), exact(right, at))
     assert all(value(fact, at) for fact in facts) is (all(holds) and false)
+    assert facts[-1][0] == "not"
+    told, *sides = facts[-1][1]
+    assert told == sign
+    assert [value(side, at) for side in sides] == [exact(left, at), exact(right, at)]
 
 
 @pytest.mark.parametrize("exponent", ["-1", "-2", "-1/2"])

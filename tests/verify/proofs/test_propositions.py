@@ -8,7 +8,7 @@ import pytest
 import sympy as sp
 
 from verify.decisions.domain import Choice, Interval, IntRange, LogInterval
-from verify.proofs.propositions import Proposition, Reduction
+from verify.proofs.propositions import Proposition, Reduction, widens
 
 x, y, n = sp.symbols("x y n")
 PLAIN = Proposition(
@@ -57,10 +57,13 @@ def test_the_room_for_rounding_is_relative_to_the_largest_side(sign):
     assert PLAIN.covers((0.0, 1.0), (0.0, 1.0 + 0.9e-9))
     assert PLAIN.covers((sign * 4e9, 1.0), (sign * 4e9, 0.0))
     assert not PLAIN.covers((1.0 + 1.1e-8, 0.0), (1.0, 0.0))
+    assert PLAIN.covers((-1.0, 0.0), (sign * 4e9 - sign * 4e9 - 1.0 - 0.9e-9, 0.0))
+    equal = replace(PLAIN, relation="=", by="It is so.", reduction=REDUCED)
+    assert equal.covers((1.0 + 3e-3, 4e9), (1.0, 4e9))  # beside a right side of 4e9
 
 
 RANGES = [
-    (Interval(0.0, 1.0), (0.0, 0.5, 1.0), (-0.1, 1.1)),
+    (Interval(0.0, 1.0), (0.0, 0.5, 1.0, -1e-10, 1.0 + 1e-10), (-0.1, 1.1)),
     (Interval(-3.0, math.inf), (-3.0, 1e300), (-3.1,)),
     (LogInterval(0.0, math.inf), (1e-12, 1e12), (0.0, -1e-12)),
     (LogInterval(1e-3, 1e3), (1e-3, 1.0, 1e3), (0.0, 0.9e-3, 1001.0)),
@@ -95,6 +98,8 @@ def test_a_quantity_with_the_name_of_a_coordinate_has_its_own_value():
     proposition = replace(PLAIN, reduction=reduction)
     assert not proposition.is_narrower({"x": 9.0}, {})
     assert proposition.is_narrower({"x": 11.0}, {})
+    both = replace(proposition, ranges={"x": Interval(0.0, 1.0), "n": Interval(0.0, 1.0)})
+    assert both.is_narrower({"x": 9.0, "n": 2.0}, {})  # one of two is enough
     of = replace(proposition, reduction=replace(reduction, of=lambda point: point["x"] > 20))
     assert not of.is_narrower({"x": 11.0}, {})  # it does not speak of the point
     assert of.at({"x": 11.0}, {}) is None
@@ -103,7 +108,14 @@ def test_a_quantity_with_the_name_of_a_coordinate_has_its_own_value():
 
 def test_relations_of_quantities_are_missed_by_more_than_rounding():
     reduced = replace(PLAIN, reduction=REDUCED, assumptions=((x, y, False),))
-    for a, b in ((2.0, 1.0), (1.0, 1.0), (-1.0, -1.0 - 1e-12), (1.0, 1.0 + 1e-12), (-5.0, -6.0)):
+    for a, b in (
+        (2.0, 1.0),
+        (1.0, 1.0),
+        (-1.0, -1.0 - 1e-12),
+        (-1.0 - 1e-12, -1.0),
+        (1.0, 1.0 + 1e-12),
+        (-5.0, -6.0),
+    ):
         assert replace(reduced, ranges={}).missed({"x": a, "y": b}) == ""
     for a, b in ((1.0, 1.001), (-1.001, -1.0), (0.0, 1e-6), (-6.0, -5.0)):
         assert replace(reduced, ranges={}).missed({"x": a, "y": b}).startswith("x >= y is")
@@ -134,8 +146,14 @@ def test_the_ends_of_a_range_are_given_and_those_of_the_search_alone_may_go(
     assert [" ".join(each) for each in statement["given"]] == ends
     assert [" ".join(each) for each in proposition.optional(statement)] == only_search
     assert replace(proposition, declared=True).optional(statement) == []
-    kept = replace(proposition, assumptions=((8 - x, sp.Integer(0), False),))
-    assert [" ".join(each) for each in kept.optional(statement)] == only_search
+    stated = replace(proposition, assumptions=((sp.Integer(7), x, False),))
+    left = [" ".join(each) for each in stated.optional(statement)]
+    assert left == [each for each in only_search if each != ">= 7 x"]
+    fewer = [each for each in statement["given"] if each not in proposition.optional(statement)]
+    wide_form = {**statement, "given": fewer}
+    assert widens(wide_form, statement)
+    assert widens(statement, wide_form) is (len(fewer) == len(statement["given"]))
+    assert not widens({**wide_form, "claim": ["=", "x", "x"]}, statement)
 
 
 @pytest.mark.parametrize(("left", "right"), [(-3.0, 0.0), (0.5, 2.0)])
