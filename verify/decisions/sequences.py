@@ -196,8 +196,11 @@ def trials_to_resolve(delta: float, level: float, prior: Prior | None = None) ->
         raise InvalidParameter(
             f"delta={delta} must be at least {_UNREACHABLE}: no budget resolves it"
         )
-    shapes = prior_for(delta) if prior is None else prior
+    return _trials_to_resolve(delta, level, prior_for(delta) if prior is None else prior)
 
+
+@lru_cache(maxsize=1024)
+def _trials_to_resolve(delta: float, level: float, shapes: Prior) -> int:
     def resolved(n: int) -> bool:
         return bool(falls_below(0, n, delta, level, shapes))
 
