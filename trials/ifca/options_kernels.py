@@ -111,7 +111,8 @@ def label_subset(
         predicted = predictions[: n_models * (z - a)].reshape((n_models, z - a))
         np.dot(models, features[a:z].T, predicted)
         if bare:  # the plain kernel's sums, so that near-ties are the same in both
-            label_client(predicted, 0, responses[a:z], client, k, labels)
+            top = np.int64(0)  # a literal is a type of its own, compiled anew
+            label_client(predicted, top, responses[a:z], client, k, labels)
         else:
             _label_by_loss(predicted, responses[a:z], client, k, kind, scale, penalties, labels)
 

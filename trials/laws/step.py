@@ -206,7 +206,7 @@ def trajectories(
     """
     n_trials, k, width = theta.shape
     n_steps = moved.shape[1]
-    m = 0
+    m = np.int64(0)  # a literal 0 is a type of its own, for which `gradient_step` is compiled too
     for size in sizes:
         m += size
     counts = np.empty((k, k), np.int64)

@@ -135,7 +135,7 @@ def _conditional_factor(
             factor[i, j] = (
                 cov[order[i], order[j]] - factor[i, 0] * factor[j, 0] - factor[i, 1] * factor[j, 1]
             )
-    _cholesky_from(factor, 2)
+    _cholesky_from(factor, np.int64(2))  # a literal is a type of its own, compiled anew
 
 
 @njit(cache=True, nogil=True)
@@ -170,7 +170,7 @@ def _draw_every_client(
     for i in range(k):
         for j in range(i + 1):
             factor[i, j] = cov[alive[i], alive[j]]
-    _cholesky_from(factor, 0)
+    _cholesky_from(factor, np.int64(0))
     bartlett = np.zeros((k, k))
     losses = np.empty(k)
     for _ in range(size):

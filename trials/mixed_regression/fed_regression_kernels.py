@@ -217,7 +217,8 @@ def refine_hard(
         for i in range(groups[g], groups[g + 1]):
             a, z = offsets[i], offsets[i + 1]
             n = z - a
-            chosen, least = 0, _half_mean_square(predicted, 0, top, responses, a, z)
+            j = np.int64(0)  # a literal is a type of its own, for which the loss is compiled anew
+            chosen, least = j, _half_mean_square(predicted, j, top, responses, a, z)
             for j in range(1, k):
                 loss = _half_mean_square(predicted, j, top, responses, a, z)
                 if loss < least:
