@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
@@ -35,6 +36,10 @@ from verify.proofs.cells import describe
 from verify.proofs.certificate import Certificate, proof
 
 Bad = Callable[[Table, Params], BoolArray]
+
+# Rounds are played again by each request for trials and by the verdict, on the same counts.
+_decide = lru_cache(maxsize=512)(decide_probability)
+_decide_exactly = lru_cache(maxsize=512)(decide_exact_probability)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,24 +148,24 @@ class Probability(InRounds):
         return bad
 
     def _decision(self, observed: Sequence[Observed], level: float) -> ProbabilityDecision:
-        bad = [int(np.sum(self._bad(o) & ~o.table.failed)) for o in observed]
-        counts = [o.table.n_trials for o in observed]
-        failed = [o.table.n_failed for o in observed]
-        deltas = [self.delta(o.params) for o in observed]
+        bad = tuple(int(np.sum(self._bad(o) & ~o.table.failed)) for o in observed)
+        counts = tuple(o.table.n_trials for o in observed)
+        failed = tuple(o.table.n_failed for o in observed)
+        deltas = tuple(self.delta(o.params) for o in observed)
         if self.exact is not None:
-            return decide_exact_probability(
+            return _decide_exactly(
                 bad, counts, deltas, level, margin=self.exact, failed_counts=failed
             )
-        return decide_probability(
+        return _decide(
             bad,
             counts,
             deltas,
             level,
             failed_counts=failed,
             resolution=resolvable(self.sampling.max_trials, level) * (1 + 1e-6),
-            log_limits=[self._log_limit(o.params) for o in observed],
-            log_least=[self._log_least(o.params) for o in observed],
-            log_deltas=[self._log_delta(o.params) for o in observed],
+            log_limits=tuple(self._log_limit(o.params) for o in observed),
+            log_least=tuple(self._log_least(o.params) for o in observed),
+            log_deltas=tuple(self._log_delta(o.params) for o in observed),
         )
 
     def _log_limit(self, cell: Params) -> float:

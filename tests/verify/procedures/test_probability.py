@@ -14,6 +14,7 @@ from trials.run.engine import Demand, ensure, replay
 from trials.run.executors import make_executor
 from trials.run.store import RunStore, Table
 from verify.evidence import Verdict
+from verify.procedures import probability
 from verify.procedures.base import Observed, Sampling
 from verify.procedures.probability import Probability
 from verify.proofs.certificate import Inequality, certificate
@@ -58,6 +59,20 @@ def test_a_quarter_of_the_true_probability_is_refuted_and_twice_it_is_supported(
     assert planted.count("REFUTED") == 30
     true = verdicts(lambda: claim(DELTA, delta=DELTA * 2), tmp_path / "b", range(30), LEVEL)
     assert true.count("SUPPORTED") == 30
+
+
+@pytest.mark.parametrize("exact", [None, 0.1])
+def test_each_round_is_decided_once_and_each_rule_has_its_own_decision(tmp_path, exact):
+    """The requests for trials and the verdict ask for the same rounds again."""
+    decide = probability._decide if exact is None else probability._decide_exactly
+    decide.cache_clear()
+    evidence, rounds = tried(claim(0.09, delta=0.1, exact=exact), tmp_path)
+    assert len(rounds) > 1
+    assert decide.cache_info().misses == len(rounds)
+    (tmp_path / "other").mkdir()
+    other, _ = tried(claim(0.09, delta=0.2, exact=exact), tmp_path / "other")
+    assert other.cells[0].bound == 0.2
+    assert evidence.cells[0].bound == 0.1
 
 
 def test_one_bad_cell_refutes_and_its_witness_replays(tmp_path):
