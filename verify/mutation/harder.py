@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,7 @@ STEP = 0.05
 
 #: Places at which two formulas are compared besides a claim's cells, and the attempts to find them.
 PLACES = 1_500
-ATTEMPTS = 6_000
+ATTEMPTS = 8_000
 #: Parameters that are moved together at most, and how far each goes where trials declare a cost.
 MOVED = 5
 FARTHEST = 1e6
@@ -126,6 +127,9 @@ class Places:
     ----------
     procedure : the claim's, for its own statement.
     store : its trials, from which symbols are read that differ between trials.
+    symbols : names of the statement's symbols.  A parameter on which none of them depends is not
+        moved: it may hold an exhibited constant, such as the c of a step c/p, and another value
+        would be another statement.
 
     Attributes
     ----------
@@ -134,21 +138,13 @@ class Places:
     n_own : how many of them, the first ones, are the claim's own cells.
     """
 
-    def __init__(self, procedure: Procedure, store: Trials) -> None:
-        own = [full_cell(procedure, cell) for cell in procedure.cells_alone()]
-        trials = ReadOnce(store)
-        self.n_own = len(own)
+    def __init__(self, procedure: Procedure, store: Trials, symbols: Collection[str]) -> None:
+        self.n_own = len(procedure.cells_alone())
         self.cells: list[Params] = []
         self.values: list[Mapping[str, Any]] = []
-        for cell, start in _scattered(procedure, own):
-            try:
-                values = procedure.values_at(cell, start, trials)
-            except (*_REFUSED, OutsideTheorem):
-                continue
+        for cell, values in islice(scattered(procedure, store, symbols), self.n_own + PLACES):
             self.cells.append(cell)
             self.values.append(values)
-            if len(self.values) == self.n_own + PLACES:
-                break
         self._stacked = _stack(self.values)
         self._inside: dict[str, bool] = {}
 
@@ -235,26 +231,82 @@ def _stack(found: Sequence[Mapping[str, Any]]) -> dict[str, FloatArray]:
     return stacked
 
 
-def _scattered(procedure: Procedure, cells: Sequence[Params]) -> Iterator[tuple[Params, Params]]:
-    """Cells, and then cells with some sizes moved at random, each with the one that it is from."""
+def _read_parameters(
+    procedure: Procedure, cells: Sequence[Params], symbols: Collection[str], trials: Trials
+) -> frozenset[str]:
+    """The parameters on which some of the statement's symbols depend in some cell."""
+
+    def read(cell: Params, start: Params) -> dict[str, Any] | None:
+        try:
+            values = procedure.values_at(_completed(procedure, cell), start, trials)
+        except (*_REFUSED, OutsideTheorem):
+            return None
+        return {name: np.asarray(values[name]) for name in symbols if name in values}
+
+    found: set[str] = set()
+    for start in cells:
+        before = read(start, start)
+        for name, value in start.items():
+            if name in found or not _is_size(value) or before is None:
+                continue
+            for factor in (2, 1 / 2):
+                moved = max(1, round(value * factor)) if isinstance(value, int) else value * factor
+                after = read({**start, name: moved}, start)
+                if after is not None and any(
+                    not np.array_equal(before[s], after[s]) for s in before.keys() & after.keys()
+                ):
+                    found.add(name)
+                    break
+    return frozenset(found)
+
+
+def scattered(
+    procedure: Procedure, store: Trials, symbols: Collection[str]
+) -> Iterator[tuple[Params, Mapping[str, Any]]]:
+    """A claim's cells, and then cells with some parameters moved at random, each with the values of
+    all symbols.
+
+    Every other attempt moves one or two parameters by less: those lie near the claim's own cells.
+
+    Parameters
+    ----------
+    procedure, store, symbols : as for `Places`.
+    """
+    own = [full_cell(procedure, cell) for cell in procedure.cells_alone()]
+    trials = ReadOnce(store)
+    for cell, start in _moved_at_random(
+        procedure, own, _read_parameters(procedure, own, symbols, trials)
+    ):
+        try:
+            yield cell, procedure.values_at(cell, start, trials)
+        except (*_REFUSED, OutsideTheorem):
+            continue
+
+
+def _moved_at_random(
+    procedure: Procedure, cells: Sequence[Params], movable: Collection[str]
+) -> Iterator[tuple[Params, Params]]:
+    """Cells, and then moved ones, each with the one that it is from."""
     yield from ((cell, cell) for cell in cells)
     if not cells:
         return
     rng = np.random.default_rng(0)
     dearest = max(cost_of(procedure, cell) for cell in cells)
-    reach = FARTHEST if dearest > 0 else FAR
     for i in range(ATTEMPTS):
+        most, reach = MOVED, FARTHEST if dearest > 0 else FAR
+        if i % 2:
+            most, reach = 2, reach ** float(rng.uniform())
         start = cells[i % len(cells)]
-        names = [name for name, value in start.items() if _is_size(value)]
+        names = [name for name, value in start.items() if name in movable and _is_size(value)]
         made = dict(start)
-        for name in rng.permutation(names)[: rng.integers(1, MOVED + 1)]:
+        for name in rng.permutation(names)[: rng.integers(1, most + 1)]:
             value = start[name]
             size = value * reach ** float(rng.uniform(-1.0, 1.0))
             made[name] = max(1, round(size)) if isinstance(value, int) else size
-        moved = _completed(procedure, made)
-        dear = dearest > 0 and cost_of(procedure, moved) > COST * dearest
-        if not dear and takes(procedure, moved):
-            yield moved, start
+        cell = _completed(procedure, made)
+        dear = dearest > 0 and cost_of(procedure, cell) > COST * dearest
+        if not dear and takes(procedure, cell):
+            yield cell, start
 
 
 def _completed(procedure: Procedure, cell: Params) -> Params:

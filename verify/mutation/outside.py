@@ -4,19 +4,20 @@ A weaker condition is false where the bound fails in a cell that only the weaker
 are three kinds of such cells:
 
 * *near*: made by `verify.mutation.opened` for the condition's edge;
-* *far*: of up to 1,500 places in which up to five parameters are moved by up to a factor 10^6,
-  every other one.  They are those that break the condition most, and then those drawn first;
+* *far*: of the places in which up to five parameters are moved by up to a factor 10^6 so that the
+  condition alone fails, a random half.  They are those that break the condition most, those that
+  break it least, and then those drawn first;
 * *control*: of the other half of these places, in the order in which they are drawn.
 
 A refutation in the first two is what the claim's own procedure finds.  The control has no part in
 their choice.  It tells how often they miss a condition that is needed.  All weaker forms of one
-condition share these cells, so that each is tried once.
+condition share these cells, so that each is tried once.  A weaker form has far places of its own
+beside those of the dropped condition that it allows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -24,17 +25,23 @@ import numpy as np
 from bounds.statement import Assumption, OutsideTheorem, Statement
 from trials.run.cell import Params
 from verify.evidence import Verdict
-from verify.mutation.harder import Places
+from verify.mutation.harder import scattered
+from verify.mutation.meaning import symbols_of
 from verify.procedures.base import Trials
 from verify.procedures.interface import Procedure
 
-#: Far places in which one weaker condition is tried: the most extreme ones, and those drawn first.
-N_EXTREME, N_DRAWN = 8, 16
+#: New far places in which one weaker condition is tried: those that break it most, those that break
+#: it least, and those drawn first.
+N_EXTREME, N_EDGE, N_DRAWN = 8, 8, 16
 #: Places of the control.
 N_CONTROL = 12
+#: Places that are kept for one condition, the two halves together.
+N_KEPT = 160
 
 #: ``cell -> `` the verdict on the bound there, None where nothing can be said.
 Decide = Callable[[Params], Verdict | None]
+#: A cell with the values of all symbols there.
+Place = tuple[Params, Mapping[str, Any]]
 
 _REFUSED = (ArithmeticError, KeyError, TypeError, ValueError, OutsideTheorem)
 
@@ -50,16 +57,17 @@ class Outside:
     """
 
     def __init__(self, statement: Statement, free: Procedure, store: Trials) -> None:
-        self._statement, self._free, self._store = statement, free, store
-        places = Places(free, store)
-        different = {repr(cell): i for i, cell in reversed(list(enumerate(places.cells)))}
-        kept = sorted(different.values())
-        self._cells = [places.cells[i] for i in kept]
-        self._values = [places.values[i] for i in kept]
-        self._like = self._cells[0]
-        holds = [[_holds(a, values) for a in statement.assumptions] for values in self._values]
-        self._holds = np.array(holds, dtype=np.bool_).reshape(len(holds), -1)
-        self._near: dict[str, list[tuple[Params, Mapping[str, Any]]]] = {}
+        self._free, self._store = free, store
+        self._like = next(iter(free.cells_alone()))
+        places: dict[str, list[Place]] = {a.name: [] for a in statement.assumptions}
+        seen: set[str] = set()
+        for cell, values in scattered(free, store, symbols_of(statement)):
+            broken = [a.name for a in statement.assumptions if not _holds(a, values)]
+            if len(broken) == 1 and repr(cell) not in seen and len(places[broken[0]]) < N_KEPT:
+                places[broken[0]].append((cell, values))
+            seen.add(repr(cell))
+        self._places = {name: _two_halves(found) for name, found in places.items()}
+        self._near: dict[str, list[Place]] = {}
         self._found: dict[tuple[Decide, str], Verdict | None] = {}
 
     def keep(self, condition: str, cells: Sequence[Params]) -> None:
@@ -80,18 +88,19 @@ class Outside:
         return [cell for cell, values in self._near.get(after.name, []) if _holds(after, values)]
 
     def far(self, before: Assumption, after: Assumption) -> list[Params]:
-        """Places that only the weaker form allows: those that break the condition most, then those
-        that are drawn first.
+        """Places that only the weaker form allows: those of the dropped condition, which were tried
+        first, and as many of its own.
         """
-        even = [i for i in self._without(before) if i % 2 == 0]
-        extreme = sorted(even, key=lambda i: _margin(before, self._values[i]))
-        chosen = [*self._first(extreme, after, N_EXTREME), *self._first(even, after, N_DRAWN)]
-        return [self._cells[i] for i in dict.fromkeys(chosen)]
+        half = self._places[before.name][0]
+        own = [place for place in half if _holds(after, place[1])]
+        shared = [place for place in _chosen(before, half) if _holds(after, place[1])]
+        cells = [cell for cell, _ in (*shared, *_chosen(before, own))]
+        return list({repr(cell): cell for cell in cells}.values())
 
     def control(self, before: Assumption, after: Assumption) -> list[Params]:
         """Other places that only the weaker form allows, in the order in which they are drawn."""
-        odd = [i for i in self._without(before) if i % 2 == 1]
-        return [self._cells[i] for i in self._first(odd, after, N_CONTROL)]
+        drawn = self._places[before.name][1]
+        return [cell for cell, values in drawn if _holds(after, values)][:N_CONTROL]
 
     def try_cells(
         self, cells: Sequence[Params], decide: Decide, late: Callable[[], bool] = lambda: False
@@ -112,17 +121,20 @@ class Outside:
                 break
         return found
 
-    def _without(self, before: Assumption) -> list[int]:
-        """The places where one condition fails and all others hold."""
-        column = self._statement.assumptions.index(before)
-        alone = self._holds.copy()
-        alone[:, column] = ~alone[:, column]
-        return [int(i) for i in np.flatnonzero(alone.all(axis=1))]
 
-    def _first(self, places: Sequence[int], after: Assumption, n: int) -> list[int]:
-        """The first of some places that a weaker form allows."""
-        with np.errstate(all="ignore"):
-            return list(islice((i for i in places if _holds(after, self._values[i])), n))
+def _chosen(before: Assumption, places: Sequence[Place]) -> list[Place]:
+    """The places that break a condition most, those that break it least, and those drawn first."""
+    by_margin = sorted(places, key=lambda place: _margin(before, place[1]))
+    return [*by_margin[:N_EXTREME], *by_margin[::-1][:N_EDGE], *places[:N_DRAWN]]
+
+
+def _two_halves(found: Sequence[Place]) -> tuple[list[Place], list[Place]]:
+    """Two random halves, each in the order of the whole."""
+    first = np.random.default_rng(0).permutation(len(found)) % 2 == 0
+    return (
+        [place for place, is_first in zip(found, first, strict=True) if is_first],
+        [place for place, is_first in zip(found, first, strict=True) if not is_first],
+    )
 
 
 def _holds(assumption: Assumption, values: Mapping[str, Any]) -> bool:

@@ -38,7 +38,13 @@ from verify.mutation.harder import (
     log_quotient,
     nowhere_below,
 )
-from verify.mutation.meaning import Comparison, change_meaning, compare, same_at_zero
+from verify.mutation.meaning import (
+    Comparison,
+    change_meaning,
+    compare,
+    same_at_zero,
+    symbols_of,
+)
 from verify.mutation.mutants import CONDITIONS, Mutant, mutants, variables, with_term
 from verify.mutation.opened import declares_cost
 from verify.mutation.outcomes import (
@@ -369,7 +375,8 @@ class _Judge:
         A mutant that is nowhere below it is true.  Else it is tried where it is the farthest below.
         """
         if self._places is None:
-            self._places = Places(self._procedure, self._examination.store)
+            symbols = symbols_of(self._examination.claim.statement)
+            self._places = Places(self._procedure, self._examination.store, symbols)
         places, original = self._places, self._examination.claim.statement
         logs = places.quotients(sharper, mutant)
         if logs is None:

@@ -96,7 +96,7 @@ def test_parameters_that_follow_from_others_move_with_them(store) -> None:
     made = mean(bound(k))
     fields = {name: getattr(made, name) for name in made.__dataclass_fields__}
     following = Following(**{**fields, "cells": ({"d": 4, "k": 8},)})
-    assert all(cell["k"] == 2 * cell["d"] for cell in Places(following, store).cells)
+    assert all(cell["k"] == 2 * cell["d"] for cell in Places(following, store, {"d", "k"}).cells)
     cell, _ = hardest(bound(k), bound(d**2 / k), following, store)
     assert cell["k"] == 2 * cell["d"]
 
@@ -176,7 +176,7 @@ def test_another_cell_tells_false_from_true(store, stated, name, outcome) -> Non
 def test_a_change_above_a_proved_bound_is_true(store):
     claim = bound(d)
     sharper = bound(d / 2, id="toy.proved")
-    places = Places(mean(claim), store)
+    places = Places(mean(claim), store, {"d", "k"})
     assert follows_from(sharper, bound(0.7 * d), places) > 1_000
     assert follows_from(sharper, bound(0.4 * d), places) == 0
     # above it at the claim's own cell only
@@ -186,7 +186,7 @@ def test_a_change_above_a_proved_bound_is_true(store):
 
 def test_a_proved_bound_is_taken_at_the_probability_of_the_change(store):
     sharper = bound(d / sp.sqrt(r), failure=r)
-    at = Places(mean(bound(d)), store)
+    at = Places(mean(bound(d)), store, {"d", "k"})
     assert follows_from(sharper, bound(2 * d, failure=sp.Rational(1, 4)), at) > 1_000
     assert follows_from(sharper, bound(2 * d, failure=sp.Rational(1, 5)), at) == 0
     assert follows_from(sharper, bound(d / 100, failure=sp.Integer(1)), at) > 1_000
@@ -194,12 +194,12 @@ def test_a_proved_bound_is_taken_at_the_probability_of_the_change(store):
 
 def test_a_change_of_the_probability_alone_is_compared_as_well(store):
     sharper = bound(d / 2, failure=sp.Rational(1, 4))
-    at = Places(mean(bound(d)), store)
+    at = Places(mean(bound(d)), store, {"d", "k"})
     assert follows_from(sharper, bound(d, failure=sp.Rational(1, 3)), at) > 1_000
     assert follows_from(sharper, bound(d, failure=sp.Rational(1, 5)), at) == 0
 
 
 def test_a_proved_bound_outside_its_conditions_shows_nothing(store):
     small = Assumption(name="small", left=sp.Integer(3), right=d)
-    places = Places(mean(bound(d)), store)
+    places = Places(mean(bound(d)), store, {"d", "k"})
     assert follows_from(bound(d / 2, assumptions=(small,)), bound(d), places) == 0

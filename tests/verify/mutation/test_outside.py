@@ -17,6 +17,7 @@ from verify.decisions.means import Knowledge
 from verify.evidence import Verdict
 from verify.mutation import conditions
 from verify.mutation.examination import Examination, Standing
+from verify.mutation.harder import scattered
 from verify.mutation.outcomes import Kept
 from verify.mutation.outside import Outside
 from verify.mutation.score import NOTHING_KEPT, tell_conditions_apart
@@ -42,9 +43,33 @@ def test_places_lie_outside_one_condition_and_inside_its_weaker_form(store):
     far = outside.far(WIDE, replace(WIDE, right=d / 4))
     assert far
     assert all(cell["d"] > cell["k"] >= cell["d"] / 4 and cell["d"] <= 100 for cell in far)
-    quotients = [cell["k"] / cell["d"] for cell in far]
-    assert quotients[:8] == sorted(quotients)[:8]  # the most extreme ones, then those drawn first
-    assert len(far) == len({repr(cell) for cell in far}) <= 24
+    assert len(far) == len({repr(cell) for cell in far}) <= 64
+
+
+def test_a_form_is_tried_where_it_breaks_the_condition_most_and_least(store):
+    """Its places are a half of those that the dropped condition has, and it has some of its own."""
+    stated = bound(k, assumptions=(WIDE, STRONG))
+    outside = Outside(stated, inside(bound(k)), store)
+    after = replace(WIDE, right=d / 4)
+    dropped = replace(WIDE, right=-sp.oo)
+    everywhere, control = outside.far(WIDE, dropped), outside.control(WIDE, dropped)
+    assert len(control) == 12
+    assert not {repr(c) for c in everywhere} & {repr(c) for c in control}
+    quotients = sorted(c["k"] / c["d"] for c in everywhere)
+    assert quotients[0] < 0.1
+    assert quotients[-1] > 0.75
+    far = outside.far(WIDE, after)
+    allowed = [c for c in everywhere if c["k"] >= c["d"] / 4]
+    assert far[: len(allowed)] == allowed
+    assert len(far) > len(allowed)
+
+
+def test_a_parameter_that_no_symbol_reads_keeps_its_value(store):
+    """It may hold a constant that the claim exhibits."""
+    places = scattered(mean(bound(d)), store, {"d"})
+    cells = [cell for cell, _ in places]
+    assert {cell["k"] for cell in cells} == {4}
+    assert len({cell["d"] for cell in cells}) > 50
 
 
 def test_near_cells_are_those_that_the_weaker_form_allows(store):
