@@ -21,12 +21,13 @@ import numpy as np
 import sympy as sp
 
 from trials.run.cell import Params
+from verify.decisions.domain import Point
 from verify.decisions.search import NoPoint
 from verify.evidence import Verdict
 from verify.mutation.examination import MAX_NEW_TRIALS, REFUSALS, Examination, Standing
 from verify.mutation.meaning import change_conditions
 from verify.mutation.mutants import Mutant, assumption_named
-from verify.mutation.opened import MAX_CELLS, declares_cost, open_condition
+from verify.mutation.opened import BUDGET, MAX_CELLS, declares_cost, open_condition
 from verify.mutation.outcomes import FALSE, Judged, Kept, describe, in_one_line, name_cell
 from verify.mutation.outside import Outside
 from verify.procedures.base import Trials
@@ -80,6 +81,7 @@ class Conditions:
         self._examination = examination
         self._procedure = procedure
         self._needless: set[str] = set()  # conditions without which the statement is true here
+        self._visited: dict[str, list[Point]] = {}  # by a search without one condition
         self._outside: Outside | Literal["unknown"] | None = "unknown"
         self._free: Procedure = procedure
         self._end = np.inf  # of CPU time, for the change that is judged
@@ -221,6 +223,9 @@ class Conditions:
             outside = open_condition(mutant, examination.claim.statement, self._procedure, weaker)
             if isinstance(self._outside, Outside):
                 self._outside.keep(mutant.term, outside.cells_alone())
+            if controlled and self._fails_where_it_was_dropped(mutant, outside):
+                refuted = describe(mutant, "refuted", why="at a point without the condition")
+                return replace(refuted, verdict=str(Verdict.REFUTED))
             if n_new > MAX_NEW_TRIALS_OF_A_CONDITION and not declares_cost(outside):
                 n_new = MAX_NEW_TRIALS_OF_A_CONDITION
             evidence = examination.evidence(outside, n_new=n_new)
@@ -237,6 +242,20 @@ class Conditions:
         if assumption_named(mutant.statement, mutant.term).right == -sp.oo:
             self._needless.add(mutant.term)
         return describe(mutant, "true here", evidence, evidence.summary)
+
+
+    def _fails_where_it_was_dropped(self, mutant: Mutant, outside: Procedure) -> bool:
+        """Whether points of the search without a condition refute a weaker form of it.
+
+        That search sees more of the condition's symbols than a search between the two forms, which
+        may lie close to each other.
+        """
+        if outside.searched() is None:
+            return False
+        with np.errstate(all="ignore"):
+            if assumption_named(mutant.statement, mutant.term).right == -sp.oo:
+                self._visited[mutant.term] = outside.visited(BUDGET)
+            return outside.fails_at(self._visited.get(mutant.term, []))
 
 
 def _refuted_by_more(search: Procedure, store: Trials, level: float) -> bool:

@@ -36,7 +36,8 @@ MAX_CELLS = 8
 _STARTS = 4  # original cells from which a parameter is moved
 _OCTAVES = 6  # how far: by a factor of up to 2^6
 _COST = 4.0  # a new cell's declared cost, over the largest of the original ones
-BUDGET = 400  # evaluations of a search
+#: Evaluations of a search outside a condition: of those of the claim, and at most.
+MORE, BUDGET = 4, 1_600
 
 _REFUSED = (InvalidParameter, OutsideTheorem, ArithmeticError, ValueError, KeyError)
 
@@ -212,7 +213,7 @@ def _search(original: Any, weaker: Any, before: Assumption, after: Assumption) -
         violation=violation,
         recheck=None,
         certify=None,
-        budget=min(weaker.budget, BUDGET),
+        budget=min(MORE * weaker.budget, BUDGET),
     )
     return search
 
