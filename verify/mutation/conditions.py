@@ -243,7 +243,6 @@ class Conditions:
             self._needless.add(mutant.term)
         return describe(mutant, "true here", evidence, evidence.summary)
 
-
     def _fails_where_it_was_dropped(self, mutant: Mutant, outside: Procedure) -> bool:
         """Whether points of the search without a condition refute a weaker form of it.
 

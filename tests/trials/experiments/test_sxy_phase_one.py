@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from trials.experiments.sxy import chosen_start, moments
+from trials.checks import InvalidParameter
+from trials.experiments.sxy import chosen_start, iteration, moments
 from trials.experiments.sxy.descents import DESCENT, N_ROUNDS
 from trials.experiments.sxy.iteration import CROSSING, PROJECTION
 from trials.experiments.sxy.moments import ANCHOR, ROUND
@@ -144,3 +145,20 @@ def test_a_start_that_the_data_choose_hides_the_residual():
     for seed in range(10):
         drawn, chosen = chosen_start._round(cell, np.random.default_rng(seed))
         assert drawn - chosen > 0.1
+
+
+@pytest.mark.parametrize("experiment", [PROJECTION, CROSSING])
+def test_a_block_that_does_not_fit_into_memory_is_drawn_in_groups(experiment, monkeypatch):
+    """k = 4 and room for 100 numbers: groups of 6, 6 and 3 trials from one stream."""
+    cell = experiment.check({"d": 10**6, "k": 4})
+    rng = np.random.default_rng(3)
+    parts = [experiment.simulate(cell, rng, n) for n in (6, 6, 3)]
+    monkeypatch.setattr(iteration, "MAX_DRAWN", 100)
+    whole = experiment.simulate(cell, np.random.default_rng(3), 15)
+    assert np.array_equal(whole, np.concatenate(parts))
+
+
+def test_a_cell_whose_one_trial_does_not_fit_into_memory_is_refused():
+    assert PROJECTION.check({"d": 10**4, "k": 3162})["k"] == 3162
+    with pytest.raises(InvalidParameter, match="k=3163"):
+        PROJECTION.check({"d": 10**4, "k": 3163})

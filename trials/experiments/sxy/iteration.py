@@ -20,11 +20,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from trials.checks import FloatArray, InvalidParameter
+from trials.checks import MAX_DRAWN, FloatArray, InvalidParameter
 from trials.laws.random_subspace import lost_shares, random_tangents, smallest_cosines
 from trials.parameters import Integer, Options, Parameters, Real, unchecked
 from trials.run.cell import Params
-from trials.run.experiment import add_experiment
+from trials.run.experiment import Simulate, add_experiment
 
 MOST_ROUNDS = 1024.0
 _BISECTIONS = 24
@@ -80,12 +80,25 @@ def _projection(
     return tangents, errors
 
 
+def _in_groups(simulate: Simulate) -> Simulate:
+    """The trials of a block in groups whose k x k matrices fit into memory together."""
+
+    def simulate_all(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
+        group = max(1, MAX_DRAWN // params["k"] ** 2)
+        sizes = [min(group, n_trials - start) for start in range(0, n_trials, group)]
+        return np.concatenate([simulate(params, rng, size) for size in sizes])
+
+    return simulate_all
+
+
+@_in_groups
 def _simulate_projection(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
     tangents, errors = _projection(params, rng, n_trials)
     after = errors(np.full(n_trials, params["half_steps"] / 2))
     return np.column_stack([_cosines(tangents), after])
 
 
+@_in_groups
 def _simulate_crossing(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
     _, errors = _projection(params, rng, n_trials)
     return _crossings(errors, n_trials)[:, None]
@@ -94,7 +107,7 @@ def _simulate_crossing(params: Params, rng: np.random.Generator, n_trials: int) 
 VECTORS = Parameters(
     {
         "d": Integer(1, 10**12, default=100, meaning="dimension"),
-        "k": Integer(1, 4096, default=4, meaning="clusters, columns of the basis"),
+        "k": Integer(1, 3162, default=4, meaning="clusters, columns of the basis"),
         "family": Options(
             ("ladder", "cliff", "equal"), default="ladder", meaning="lengths of the x_i"
         ),
