@@ -8,7 +8,7 @@ silent.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -208,7 +208,7 @@ def _search(original: Any, weaker: Any, before: Assumption, after: Assumption) -
 
     search: Procedure = replace(
         weaker,
-        domain=_widen(home, before, after),
+        domain=_widen(home, before, after, _counts(original)),
         constraints=tried,
         violation=violation,
         recheck=None,
@@ -235,8 +235,19 @@ def _solve(assumption: Assumption) -> dict[str, float]:
     return {symbol.name: float(solved[0])} if len(solved) == 1 else {}
 
 
-def _widen(domain: Domain, before: Assumption, after: Assumption) -> Domain:
-    """A box with the ranges of a condition's symbols moved to where only the weaker one holds."""
+def _counts(search: Any) -> set[str]:
+    """The symbols that are at least one wherever the statement speaks, such as a number of rows."""
+    ranges = {} if search.proposition is None else search.proposition.ranges
+    return {name for name, r in ranges.items() if not isinstance(r, Choice) and r.low >= 1}
+
+
+def _widen(
+    domain: Domain, before: Assumption, after: Assumption, counts: Collection[str]
+) -> Domain:
+    """A box with the ranges of a condition's symbols moved to where only the weaker one holds.
+
+    ``counts`` stay at least one.
+    """
     symbols = _symbols(before)
     if not isinstance(domain, Box) or not symbols <= set(domain.ranges):
         return domain
@@ -248,7 +259,7 @@ def _widen(domain: Domain, before: Assumption, after: Assumption) -> Domain:
         elif name in old and name in new:
             ranges[name] = _between(ranges[name], *sorted((old[name], new[name])))
         else:
-            ranges[name] = _wider(ranges[name])
+            ranges[name] = _wider(ranges[name], 1.0 if name in counts else 0.0)
     return Box(ranges)
 
 
@@ -262,12 +273,12 @@ def _between(r: Range, low: float, high: float) -> Range:
     return Interval(low, high)
 
 
-def _wider(r: Range) -> Range:
+def _wider(r: Range, least: float) -> Range:
     if isinstance(r, Interval):
         width = r.high - r.low
         return Interval(r.low - width, r.high + width)
     if isinstance(r, LogInterval):
-        return LogInterval(r.low / 100.0, r.high * 100.0)
+        return LogInterval(max(r.low / 100.0, least), r.high * 100.0)
     if isinstance(r, IntRange):
         low = max(1, r.low // 4) if r.low > 0 else r.low
         return IntRange(low, r.high, r.log)

@@ -172,18 +172,30 @@ def test_a_whole_range_is_moved_between_the_old_limit_and_the_new_one():
 
 
 @pytest.mark.parametrize(
-    ("given", "wider"),
+    ("given", "least", "wider"),
     [
-        (Interval(1.0, 3.0), Interval(-1.0, 5.0)),  # by its width on both sides
-        (LogInterval(0.5, 2.0), LogInterval(0.005, 200.0)),
-        (IntRange(9, 20, log=True), IntRange(2, 20, log=True)),
-        (IntRange(2, 20), IntRange(1, 20)),
-        (IntRange(0, 20), IntRange(0, 20)),  # a number that may be zero keeps its end
-        (Choice((1, 2)), Choice((1, 2))),
+        (Interval(1.0, 3.0), 0.0, Interval(-1.0, 5.0)),  # by its width on both sides
+        (LogInterval(0.5, 2.0), 0.0, LogInterval(0.005, 200.0)),
+        (LogInterval(10.0, 1e6), 1.0, LogInterval(1.0, 1e8)),  # a count, searched as a real number
+        (IntRange(9, 20, log=True), 0.0, IntRange(2, 20, log=True)),
+        (IntRange(2, 20), 1.0, IntRange(1, 20)),
+        (IntRange(0, 20), 0.0, IntRange(0, 20)),  # a number that may be zero keeps its end
+        (Choice((1, 2)), 0.0, Choice((1, 2))),
     ],
 )
-def test_a_range_is_widened_where_the_condition_says_nothing_of_it(given, wider) -> None:
-    assert _wider(given) == wider
+def test_a_range_is_widened_where_the_condition_says_nothing_of_it(given, least, wider) -> None:
+    assert _wider(given, least) == wider
+
+
+def test_a_symbol_that_is_at_least_one_wherever_the_statement_speaks_stays_so() -> None:
+    """Numbers of clients m and of rows n are real in this search, and p need not exceed 1."""
+    claim = CATALOGUE["ifca.a6-separation"]
+    statement, search = claim.statement, claim.build(QUICK)
+    mutant = conditions(statement)["condition smallest cluster: dropped"]
+    weaker = replace(claim, statement=mutant.statement).build(QUICK)
+    ranges = open_condition(mutant, statement, search, weaker).domain.ranges
+    assert ranges["m"].low == ranges["n"].low == 1.0
+    assert ranges["p"].low < search.domain["p"].low
 
 
 def test_a_cell_is_moved_next_to_the_edge_and_as_far_as_it_may() -> None:
