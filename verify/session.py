@@ -295,7 +295,7 @@ def _now() -> str:
 
 def environment() -> dict[str, str]:
     """Versions and machine facts that a reader needs to reproduce a run."""
-    packages = ("numpy", "numba", "scipy", "hypothesis", "sympy", "mpmath")
+    packages = ("numpy", "numba", "scipy", "statsmodels", "hypothesis", "sympy", "mpmath")
     flint = {"python-flint": metadata.version("python-flint")}
     return {
         "python": platform.python_version(),

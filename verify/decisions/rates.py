@@ -89,6 +89,9 @@ def fit_power_law(
     InvalidParameter : values that are not positive, or a design that does not identify the
         exponents.
     """
+    # statsmodels imports pandas, which commands that fit nothing should not wait for.
+    from statsmodels.regression.linear_model import WLS
+
     check_level(level)
     log_y = _log("y", y)
     names = tuple(x)
@@ -97,15 +100,12 @@ def fit_power_law(
     weights = np.ones(n) if se_log is None else np.asarray(se_log, dtype=np.float64) ** -2.0
     if weights.shape != (n,) or not np.all(np.isfinite(weights)):
         raise InvalidParameter("se_log must hold one positive finite value a cell")
-    root = np.sqrt(weights)
-    whitened = design * root[:, None]
-    inverse = np.asarray(np.linalg.pinv(whitened), dtype=np.float64)
-    beta = inverse @ (log_y * root)
-    residuals = (log_y - design @ beta) * root
-    leverage, a, dof = _sandwich(whitened, inverse)
+    fit = WLS(log_y, design, weights=weights).fit()
+    whitened = design * np.sqrt(weights)[:, None]
+    leverage, dof = _leverage_and_dof(whitened)
+    beta = np.asarray(fit.params, dtype=np.float64)
     identified = float(leverage.max()) < 1.0 - 1e-9
-    se = np.sqrt(a @ residuals**2) if identified else np.full(q, math.inf)
-    total = float(weights @ (log_y - np.average(log_y, weights=weights)) ** 2)
+    se = np.asarray(fit.HC3_se, dtype=np.float64) if identified else np.full(q, math.inf)
     tail = level / (2 * max(len(names), 1))
     half = np.array([_t_quantile(tail, f) for f in dof]) * se
     return PowerLawFit(
@@ -116,7 +116,7 @@ def fit_power_law(
         upper=tuple(map(float, (beta + half)[1:])),
         log_constant=float(beta[0]),
         dof=tuple(map(float, dof[1:])),
-        r_squared=1.0 - float(residuals @ residuals) / total if total else math.nan,
+        r_squared=1.0 - float(fit.ssr) / total if (total := float(fit.centered_tss)) else math.nan,
         max_leverage=float(leverage.max()),
         level=level,
     )
@@ -184,21 +184,21 @@ def log_design(x: Mapping[str, ArrayLike]) -> FloatArray:
     return design
 
 
-def _sandwich(x: FloatArray, inverse: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    r"""Leverages (n,) and, for each coefficient, the form of its HC3 variance and its degrees.
+def _leverage_and_dof(x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    r"""Leverages (n,) and, for each coefficient, the degrees of freedom of its HC3 variance (q,).
 
     HC3 estimates the variance of coefficient j by :math:`\varepsilon^T M A M \varepsilon` with the
     residual maker M and :math:`A = \mathrm{diag}(g_{ji}^2 / (1 - h_{ii})^2)`,
-    :math:`G = (X^T X)^{-1} X^T`, the ``inverse``.  The diagonals of A are (q, n).  Under equal
-    variances the degrees of freedom (q,) are
+    :math:`G = (X^T X)^{-1} X^T`.  Its degrees of freedom under equal variances are
     :math:`(\mathrm{tr}\, MA)^2 / \mathrm{tr}(MAMA)`, and never more than n - q.
     """
     n, q = x.shape
+    inverse = np.linalg.pinv(x)
     maker = np.eye(n) - x @ inverse
     leverage = 1.0 - np.diag(maker)
     a = (inverse / np.maximum(1.0 - leverage, 1e-9)) ** 2
     dof = (a @ np.diag(maker)) ** 2 / np.einsum("ji,ik,jk->j", a, maker**2, a)
-    return leverage, a, np.clip(dof, 1.0, n - q)
+    return leverage, np.clip(dof, 1.0, n - q)
 
 
 def _t_quantile(tail: float, dof: float) -> float:
