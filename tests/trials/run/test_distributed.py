@@ -25,6 +25,7 @@ from trials.run import distributed, wire
 from trials.run.block import BlockResult, Task, check_result, simulate_block
 from trials.run.distributed import BATCH_SECONDS, MAX_BATCH, Costs, DistributedExecutor
 from trials.run.engine import Demand, ensure
+from trials.run.executor import Call
 from trials.run.executors import ExecutorError, Traffic, make_executor
 from trials.run.experiment import experiment
 from trials.run.origin import load_file
@@ -427,6 +428,21 @@ def test_batches_are_sized_by_work():
     executor._take("future", pickle.dumps(replace(reply, blocks=blocks)), None)
     assert executor._costs.seconds(_task()) == 0.001
     assert executor._batch_size(_task()) == min(MAX_BATCH, int(BATCH_SECONDS / 0.001))
+
+
+def test_an_error_of_a_call_is_the_calls_own_and_one_of_blocks_stops_the_run():
+    executor = DistributedExecutor.__new__(DistributedExecutor)
+    executor._address, executor.traffic, executor._ready = "tcp://h:1", Traffic(), deque()
+    call = Call(executor, times, (1.0, 2.0))
+    executor._flying = {"call": call, "blocks": [_task()]}
+    executor._take("call", None, ImportError("no module"))
+    assert call.done()
+    with pytest.raises(ExecutorError, match="a worker cannot load this program"):
+        call.result()
+    with pytest.raises(ExecutorError, match="a worker cannot load this program"):
+        executor._take("blocks", None, ImportError("no module"))
+    executor._take("call", None, ImportError("no module"))  # answered before: nothing happens
+    assert (executor._flying, list(executor._ready)) == ({}, [])
 
 
 # -- TLS -----------------------------------------------------------------------------------------

@@ -116,6 +116,8 @@ def test_guarantees_name_the_assumption_that_fails():
         assert place("local", n=n, d=5)[0] == "vacuous"
         assert place("local", n=n, d=5)[1].endswith("no mean")
     assert "mean squared error" in place("local", n=7, d=5)[1]
+    small = {"m": 40, "n": 1, "d": 5, "k": 2, "shares": [0.9, 0.1]}  # rows: 36 and 4
+    assert place("oracle", **small)[1] == "4 rows of a fit and d=5: no mean"
     assert place("ifca", k_told=3) == ("outside", "k_told=3")
     assert "samples per client" in place("ifca", n=20)[1]
     assert place("ifca", m=20, n=5000, d=12, sigma=0.5)[1].startswith("only because the start")

@@ -84,20 +84,22 @@ def test_a_label_names_only_the_parameters_that_differ():
 def test_floors_have_a_curve_for_each_value_of_the_other_size():
     cells = [
         stored({"n": n, "M": m}, err=np.array([1.0, 2.0, 6.0]) / (n * m))
-        for n in (8, 4)
+        for n in (16, 8)  # 16 is behind 8, though not as a word
         for m in (10, 20)
     ]
     texts = {"title": "t", "xlabel": "x", "ylabel": "y"}
     figure = floors(cells, "err", lambda _table, at: 1.0 / at["n"], ("n", "M"), texts)
     first, limit, second, _ = figure.series
     assert [first.label, limit.label] == ["$M=10$", "limit, $M=10$"]
-    assert first.x == limit.x == [4.0, 8.0]
-    np.testing.assert_allclose(first.y, [2 / 40, 2 / 80])
-    np.testing.assert_allclose(second.y, [2 / 80, 2 / 160])
-    np.testing.assert_allclose(second.upper, np.quantile([1, 2, 6], 0.95) * np.array([1, 0.5]) / 80)
-    assert limit.y == [1 / 4, 1 / 8]
+    assert first.x == limit.x == [8.0, 16.0]
+    np.testing.assert_allclose(first.y, [2 / 80, 2 / 160])
+    np.testing.assert_allclose(second.y, [2 / 160, 2 / 320])
+    np.testing.assert_allclose(
+        second.upper, np.quantile([1, 2, 6], 0.95) * np.array([1, 0.5]) / 160
+    )
+    assert limit.y == [1 / 8, 1 / 16]
     across = floors(cells, "err", lambda _table, _at: 1.0, ("M", "n"), texts)
-    assert [one.label for one in across.series[::2]] == ["$n=4$", "$n=8$"]
+    assert [one.label for one in across.series[::2]] == ["$n=8$", "$n=16$"]
     assert {figure.name, across.name} == {"floors-n", "floors-M"}
 
 
