@@ -204,3 +204,28 @@ def test_all_text_has_enough_contrast_by_day_and_by_night() -> None:
             for ground in ("paper", "panel"):
                 pair = sorted((luminance(colours[name]), luminance(colours[ground])))
                 assert (pair[1] + 0.05) / (pair[0] + 0.05) >= 4.5, (name, ground)
+
+
+def test_the_notation_of_every_paper_and_the_commands_stand_on_their_pages() -> None:
+    made = run(p_thm1=claim("p.thm1"), q_thm1=claim("q.thm1"))
+    documents: Any = made._documents
+    documents["symbol"] = {
+        "p": {"symbols": [["m", "clients of the first"]]},
+        "q": {"symbols": [["m", "clients of the second"], ["d", "its size"]]},
+    }
+    documents["paper"] = {
+        key: {"title": f"Paper {key}", "publications": [[f"{key}1", "@article{x}"]]} for key in "pq"
+    }
+    documents["run"]["summary"]["commands"] = ["cfl-verify  run\n--seed 7", "cfl-verify status"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(figures, "render", lambda _data, **_options: b"<svg/>")
+        _, pages = pages_of(made)
+    notation = pages["notation.html"].text
+    for words in ("clients of the first", "clients of the second", "its size"):
+        assert notation.count(words) == 1
+    assert notation.index("Paper p") < notation.index("Paper q")
+    facts = pages["run.html"].text
+    assert "cfl-verify run --seed 7" in facts
+    assert "cfl-verify status" in facts
+    assert "p1" in facts
+    assert "q1" in facts

@@ -197,6 +197,13 @@ def test_impossible_parameters_are_refused(call):
         call()
 
 
+@pytest.mark.parametrize("centered", [True, False])
+def test_a_simplex_that_does_not_fit_into_memory_is_refused_by_its_coordinates(centered):
+    """Neither of the two numbers alone is too large."""
+    with pytest.raises(InvalidParameter, match=r"coordinates k d=16000000 must be <="):
+        mx.simplex(4_000, 4_000, 1.0, centered=centered)
+
+
 def test_properties_of_a_mixture():
     mixture = mx.Mixture(**{**GOOD, "sigma": 0.5})
     assert (mixture.k, mixture.d, mixture.m) == (3, 3, 9)

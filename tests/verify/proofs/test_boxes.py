@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from contextvars import copy_context
 from fractions import Fraction
 
 import flint
@@ -9,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verify.proofs.checker import Goal, Rejected, check, holds, slope, smooth
+from verify.proofs import prover
+from verify.proofs.checker import Goal, Rejected, check, goal_of, holds, slope, smooth
 
 NUMBERS = st.sampled_from(["0", "1", "-1", "1/2", "-3/2", "2"])
 TERMS = st.recursive(
@@ -119,3 +121,32 @@ def test_a_variable_without_two_limits_has_no_box(given_):
     statement = {"variables": ["x"], "given": given_, "claim": [">=", ["^", "x", "2"], "-1"]}
     with pytest.raises(Rejected):
         check(statement, {"step": "boxes", "splits": ".", "order": ["x"]})
+
+
+@pytest.mark.parametrize(
+    ("claim", "found"),
+    [
+        (["1", "0"], True),
+        (["0", "1"], False),  # no variable to split, and no proof
+        (["x", "-1/2"], True),
+        (["x", "1/2"], False),
+        ([PARABOLA, "-3/10"], True),
+        ([PARABOLA, "1/10"], False),
+        (["z", "-1"], False),  # without limits
+    ],
+)
+def test_the_search_for_a_cover_ends_with_one_that_the_checker_takes_or_with_a_rejection(
+    claim, found
+):
+    statement = {"variables": ["x", "z"], "given": UNIT, "claim": [">=", *claim]}
+
+    def searched():
+        prover._LEFT.set(100)
+        prover._END.set(math.inf)
+        return prover.by_boxes(goal_of(statement))
+
+    if found:
+        check(statement, copy_context().run(searched))
+    else:
+        with pytest.raises(prover.ERRORS):  # a tactic that fails, by any of these
+            copy_context().run(searched)
