@@ -42,7 +42,7 @@ N_FAR = 64
 SECONDS = 0.5
 #: CPU seconds after which no further cell is tried for one change.  Those that earlier changes of
 #: the same condition have tried cost nothing.
-SECONDS_OF_A_CHANGE = 5.0
+SECONDS_OF_A_CHANGE = 10.0
 #: How many times the budget of a search is the control of a condition that it finds needless.
 CONTROL_BUDGET = 4
 _LATE = f"{SECONDS_OF_A_CHANGE:.0f} CPU seconds were too few for its cells"

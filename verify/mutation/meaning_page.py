@@ -43,7 +43,7 @@ _CONDITIONS = """\
 
 A condition is dropped, or has another symbol. It is tried where only the changed statement speaks,
 and it is false where the bound fails there. *Caught* are refuted in cells near the condition's edge
-or in up to 64 far outside, in which the claim's exhibited constants keep their values. *Missed* are
+or in some 80 far outside, in which the claim's exhibited constants keep their values. *Missed* are
 refuted only in 12 control places, which have no part in the choice of the others, or by a search
 with four times the budget. *True without* hold in all of them. *Not tried* have no such cell: most
 of them ask for more than the printed condition. The conditions of {tried} claims are tried in some

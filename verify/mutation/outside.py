@@ -32,11 +32,11 @@ from verify.procedures.interface import Procedure
 
 #: New far places in which one weaker condition is tried: those that break it most, those that break
 #: it least, and those drawn first.
-N_EXTREME, N_EDGE, N_DRAWN = 8, 8, 16
+N_EXTREME, N_EDGE, N_DRAWN = 8, 8, 64
 #: Places of the control.
 N_CONTROL = 12
 #: Places that are kept for one condition, the two halves together.
-N_KEPT = 160
+N_KEPT = 240
 
 #: ``cell -> `` the verdict on the bound there, None where nothing can be said.
 Decide = Callable[[Params], Verdict | None]
