@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -59,14 +59,15 @@ def stored(
         if not path.is_file():
             continue
         try:
-            document = json.loads(path.read_text(encoding="utf-8"))
+            text = path.read_text(encoding="utf-8")
+            document = json.loads(text)
             statement, certificate = document["statement"], document["certificate"]
             same = widens(statement, own)
         except (ValueError, LookupError, TypeError) as error:
             raise Rejected(f"{path.name} holds no certificate: {str(error)[:80]}") from None
         if not same:
             raise Rejected(f"{path.name} proves another statement")
-        check(statement, certificate)
+        _check(text)
         return {
             "statement": statement,
             "certificate": certificate,
@@ -75,6 +76,13 @@ def stored(
             **({"lemmas": cited} if (cited := _cited(proposition)) else {}),
         }
     return None
+
+
+@lru_cache(maxsize=1024)
+def _check(text: str) -> None:
+    """Refuse a file whose certificate does not prove its statement.  One text is checked once."""
+    document = json.loads(text)
+    check(document["statement"], document["certificate"])
 
 
 def _cited(proposition: Proposition) -> list[str]:
