@@ -7,7 +7,7 @@ outputs and scratch alone.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from numba import njit
@@ -16,6 +16,10 @@ from trials.checks import FloatArray, IntArray
 from trials.ifca.linear_kernels import SUMS, label_client
 from trials.models.clients import ClientArrays
 from trials.models.losses import SQUARED, LossCode, data_loss, descent_weight
+
+# Numba compiles another version of a kernel for every literal argument.  A number of this type
+# shares the version for any integer.
+FIRST = cast(int, np.int64(0))
 
 
 class LocalSteps(NamedTuple):
@@ -111,8 +115,7 @@ def label_subset(
         predicted = predictions[: n_models * (z - a)].reshape((n_models, z - a))
         np.dot(models, features[a:z].T, predicted)
         if bare:  # the plain kernel's sums, so that near-ties are the same in both
-            top = np.int64(0)  # a literal is a type of its own, compiled anew
-            label_client(predicted, top, responses[a:z], client, k, labels)
+            label_client(predicted, FIRST, responses[a:z], client, k, labels)
         else:
             _label_by_loss(predicted, responses[a:z], client, k, kind, scale, penalties, labels)
 

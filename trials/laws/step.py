@@ -34,6 +34,7 @@ Source: the update rule of Ghosh, Chung, Yin & Ramchandran (TIT 2022), section V
 from __future__ import annotations
 
 import math
+from typing import cast
 
 import numpy as np
 from numba import njit
@@ -54,6 +55,9 @@ MAX_CANDIDATES = 2e7
 _COUNT = Integer(1, WHOLE_IN_FLOAT, why="whole in float64")
 _LARGEST_LENGTH = 1e100  # squares, times the samples, stay finite
 _OK, _TOO_MANY = 0, 1
+# Numba compiles another version of a kernel for every literal argument.  A number of this type
+# shares the version for any integer.
+_NONE = cast(int, np.int64(0))
 
 
 @njit(cache=True, nogil=True)
@@ -206,7 +210,7 @@ def trajectories(
     """
     n_trials, k, width = theta.shape
     n_steps = moved.shape[1]
-    m = np.int64(0)  # a literal 0 is a type of its own, for which `gradient_step` is compiled too
+    m = _NONE
     for size in sizes:
         m += size
     counts = np.empty((k, k), np.int64)

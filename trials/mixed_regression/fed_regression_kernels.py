@@ -10,7 +10,7 @@ counts references, costs more than their arithmetic (4.4 times the round at n_i 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from numba import njit
@@ -19,6 +19,9 @@ from trials.checks import FloatArray, IntArray
 from trials.models.clients import ClientArrays
 
 _SUMS = {"reassoc", "contract"}  # NaN and infinity keep their meaning
+# Numba compiles another version of a kernel for every literal argument.  A number of this type
+# shares the version for any integer.
+_FIRST = cast(int, np.int64(0))
 
 
 class SpectraArrays(NamedTuple):
@@ -217,8 +220,7 @@ def refine_hard(
         for i in range(groups[g], groups[g + 1]):
             a, z = offsets[i], offsets[i + 1]
             n = z - a
-            j = np.int64(0)  # a literal is a type of its own, for which the loss is compiled anew
-            chosen, least = j, _half_mean_square(predicted, j, top, responses, a, z)
+            chosen, least = 0, _half_mean_square(predicted, _FIRST, top, responses, a, z)
             for j in range(1, k):
                 loss = _half_mean_square(predicted, j, top, responses, a, z)
                 if loss < least:
