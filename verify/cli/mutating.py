@@ -33,6 +33,7 @@ from verify.mutation.score import (
 from verify.papers import ClaimsFile, catalogue, from_files, recorded_files
 from verify.plan import Planned, plan
 from verify.procedures.base import PROFILES
+from verify.selection import select
 from verify.stored import claim_documents, read_score
 
 #: CPU seconds, as experiments declare them, of the new trials of one change of meaning.
@@ -41,7 +42,7 @@ MEANING_SECONDS = 3.0
 _BETWEEN = 20.0
 #: Claims whose samples are judged, and stored, with the run opened once.  To open a quick run takes
 #: a tenth of a second, about as long as a sample of a claim's mutants.
-_TOGETHER = 8
+_TOGETHER = 16
 
 
 def mutate_run(
@@ -68,26 +69,32 @@ def mutate_run(
     with store:
         papers = catalogue(recorded_files(store, claims_files))
         decided = claim_documents(store)
-        named = plan(papers, claims or list(decided), PROFILES[config.profile]).claims
-        chosen = [p for p in named if str(p.selection) in decided]
-        if not chosen:
+        chosen: Sequence[Planned] = ()
+        if sample is not None and not claims:  # a worker plans its own claims
+            of_run = select(papers, list(decided))
+            names = [str(s) for s, claim in of_run if not claim.not_run_at(config.profile)]
+        else:
+            named = plan(papers, claims or list(decided), PROFILES[config.profile]).claims
+            chosen = [p for p in named if str(p.selection) in decided]
+            names = [str(p.selection) for p in chosen]
+        if not names:
             raise InvalidParameter(
                 f"{directory}: has decided none of these claims; `status` lists its claims"
             )
-        standings = [_standing(decided[str(p.selection)]["evidence"]) for p in chosen]
+        standings = [_standing(decided[name]["evidence"]) for name in names]
         if meaning:
             return _tell_apart(directory, store, chosen, config.profile, as_json=as_json)
         if sample is None:
             found = _whole(store, chosen, standings, config.profile)
         else:
-            found = _sample(store, chosen, standings, config.profile, sample, jobs, papers.files)
+            found = _sample(store, names, standings, config.profile, sample, jobs, papers.files)
         scores: list[Score] = []
         new: dict[str, Score] = {}
         at_once = 1 if sample is None else _TOGETHER
         try:
-            for planned, score in zip(chosen, found, strict=True):
+            for name, score in zip(names, found, strict=True):
                 scores.append(score)
-                new[str(planned.selection)] = score
+                new[name] = score
                 if len(new) == at_once:
                     _keep(directory, config.profile, new, is_sample=sample is not None)
                     new = {}
@@ -278,7 +285,7 @@ def sample_request(request: SampleRequest) -> list[Score]:
 
 def _sample(
     store: RunStore,
-    chosen: Sequence[Planned],
+    names: Sequence[str],
     standings: Sequence[Standing],
     profile: str,
     sample: int,
@@ -291,7 +298,7 @@ def _sample(
             executor.submit_call(
                 sample_request,
                 SampleRequest(
-                    selections=tuple(str(planned.selection) for planned in chosen[part]),
+                    selections=tuple(names[part]),
                     profile=profile,
                     standings=tuple(standings[part]),
                     sample=sample,
@@ -299,7 +306,7 @@ def _sample(
                     files=files,
                 ),
             )
-            for first in range(0, len(chosen), _TOGETHER)
+            for first in range(0, len(names), _TOGETHER)
             for part in [slice(first, first + _TOGETHER)]
         ]
         for call in calls:
