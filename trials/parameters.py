@@ -106,7 +106,11 @@ class Integer:
 
 @dataclass(frozen=True)
 class Real:
-    """Finite numbers in [low, high], or in (low, high] when ``open_low``."""
+    """Finite numbers in [low, high], or in (low, high] when ``open_low``.
+
+    ``exhibited`` marks a constant whose existence statements assert.  A claim exhibits one value,
+    and no other value tests its statement.
+    """
 
     low: float = -math.inf
     high: float = math.inf
@@ -115,6 +119,7 @@ class Real:
     default: Any = REQUIRED
     meaning: str = ""
     why: str = ""
+    exhibited: bool = False
 
     @property
     def text(self) -> str:
@@ -277,6 +282,12 @@ class Parameters:
         """This table without some parameters, which its rules must not read."""
         rest = {name: p for name, p in self.entries.items() if name not in names}
         return Parameters(rest, self.rules)
+
+    def exhibited(self) -> frozenset[str]:
+        """The names of the constants that a claim exhibits."""
+        return frozenset(
+            name for name, p in self.entries.items() if isinstance(p, Real) and p.exhibited
+        )
 
     def rows(self) -> tuple[ParameterRow, ...]:
         """The table for people, a row a parameter."""

@@ -127,9 +127,8 @@ class Places:
     ----------
     procedure : the claim's, for its own statement.
     store : its trials, from which symbols are read that differ between trials.
-    symbols : names of the statement's symbols.  A parameter on which none of them depends is not
-        moved: it may hold an exhibited constant, such as the c of a step c/p, and another value
-        would be another statement.
+    symbols : names of the statement's symbols.  An exhibited constant, such as the c of a step c/p,
+        is moved only where one of them depends on it: another value would be another statement.
 
     Attributes
     ----------
@@ -231,33 +230,31 @@ def _stack(found: Sequence[Mapping[str, Any]]) -> dict[str, FloatArray]:
     return stacked
 
 
-def _read_parameters(
+def _movable(
     procedure: Procedure, cells: Sequence[Params], symbols: Collection[str], trials: Trials
 ) -> frozenset[str]:
-    """The parameters on which some of the statement's symbols depend in some cell."""
+    """The parameters that may be moved: all but exhibited constants that no symbol reads."""
+    experiment = procedure.experiment()
+    parameters = None if experiment is None else experiment.parameters
+    exhibited = frozenset() if parameters is None else parameters.exhibited()
 
-    def read(cell: Params, start: Params) -> dict[str, Any] | None:
+    def read(cell: Params, start: Params) -> dict[str, Any]:
         try:
             values = procedure.values_at(_completed(procedure, cell), start, trials)
         except (*_REFUSED, OutsideTheorem):
-            return None
+            return {}
         return {name: np.asarray(values[name]) for name in symbols if name in values}
 
-    found: set[str] = set()
-    for start in cells:
-        before = read(start, start)
-        for name, value in start.items():
-            if name in found or not _is_size(value) or before is None:
-                continue
-            for factor in (2, 1 / 2):
-                moved = max(1, round(value * factor)) if isinstance(value, int) else value * factor
-                after = read({**start, name: moved}, start)
-                if after is not None and any(
-                    not np.array_equal(before[s], after[s]) for s in before.keys() & after.keys()
-                ):
-                    found.add(name)
-                    break
-    return frozenset(found)
+    def is_read(name: str, start: Params) -> bool:
+        before, after = read(start, start), read({**start, name: 2.0 * start[name]}, start)
+        return any(not np.array_equal(before[s], after[s]) for s in before.keys() & after.keys())
+
+    fixed = {
+        name
+        for name in exhibited
+        if not any(is_read(name, cell) for cell in cells if _is_size(cell.get(name)))
+    }
+    return frozenset(name for cell in cells for name in cell) - fixed
 
 
 def scattered(
@@ -274,9 +271,7 @@ def scattered(
     """
     own = [full_cell(procedure, cell) for cell in procedure.cells_alone()]
     trials = ReadOnce(store)
-    for cell, start in _moved_at_random(
-        procedure, own, _read_parameters(procedure, own, symbols, trials)
-    ):
+    for cell, start in _moved_at_random(procedure, own, _movable(procedure, own, symbols, trials)):
         try:
             yield cell, procedure.values_at(cell, start, trials)
         except (*_REFUSED, OutsideTheorem):

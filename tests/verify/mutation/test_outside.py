@@ -10,6 +10,7 @@ import sympy as sp
 
 from bounds.statement import Assumption
 from tests.verify.mutation.test_harder import DRAWN, SMALL, Inside, bound, mean
+from trials.parameters import Integer, Parameters, Real
 from trials.run.executors import make_executor
 from trials.run.store import RunStore
 from verify.claim import Claim
@@ -64,12 +65,29 @@ def test_a_form_is_tried_where_it_breaks_the_condition_most_and_least(store):
     assert len(far) > len(allowed)
 
 
-def test_a_parameter_that_no_symbol_reads_keeps_its_value(store):
-    """It may hold a constant that the claim exhibits."""
-    places = scattered(mean(bound(d)), store, {"d"})
-    cells = [cell for cell, _ in places]
-    assert {cell["k"] for cell in cells} == {4}
-    assert len({cell["d"] for cell in cells}) > 50
+def test_an_exhibited_constant_is_moved_only_where_a_symbol_reads_it(store):
+    """The c of a step c/p: another value would be another statement."""
+    entries = {
+        "d": Integer(1, default=4),
+        "k": Integer(1, default=4),
+        "c": Real(0.0, default=0.5, exhibited=True),
+    }
+    table = Parameters(entries)
+    assert table.exhibited() == {"c"}
+    experiment = replace(DRAWN, check=table.check, parameters=table)
+    procedure = mean(bound(d))
+    procedure = replace(
+        procedure,
+        sampling=replace(procedure.sampling, experiment=experiment),
+        values=experiment.check,
+    )
+
+    def moved(symbols):
+        cells = [cell for cell, _ in scattered(procedure, store, symbols)]
+        return {name for name in cells[0] if len({cell[name] for cell in cells}) > 20}
+
+    assert moved({"d"}) == {"d", "k"}
+    assert moved({"d", "c"}) == {"d", "k", "c"}
 
 
 def test_near_cells_are_those_that_the_weaker_form_allows(store):

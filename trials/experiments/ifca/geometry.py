@@ -96,7 +96,9 @@ STEP_PARAMETERS = GEOMETRY.extended(
         "step_rule": Options(
             get_args(StepRule), default="c/p", meaning="step size; c/p_j: one for each cluster"
         ),
-        "c1": Real(0.0, open_low=True, default=0.25, meaning="constant of the step size"),
+        "c1": Real(
+            0.0, open_low=True, default=0.25, meaning="constant of the step size", exhibited=True
+        ),
         "p_min": Real(
             0.0, 1.0, open_low=True, default=None, meaning="smallest fraction of the clients"
         ),

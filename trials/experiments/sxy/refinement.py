@@ -78,7 +78,9 @@ RUNS = LOCAL.extended(
     {
         "near": Real(0.0, 0.5, default=0.1, meaning="distance of the start over Delta"),
         "start": Options(STARTS, default="adversarial", meaning="direction of the start"),
-        "rate": Real(0.0, 1e3, default=0.15, meaning="rate c of p_e in the column expected"),
+        "rate": Real(
+            0.0, 1e3, default=0.15, meaning="rate c of p_e in the column expected", exhibited=True
+        ),
     }
 )
 
