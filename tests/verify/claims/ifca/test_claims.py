@@ -19,13 +19,14 @@ from trials.experiments.ifca.labels import LABELS
 from trials.experiments.ifca.step import N_STEPS, STEP, STRANGERS, TRAJECTORY
 from trials.experiments.ifca.step_sizes import STEP_SIZES
 from trials.run.store import Table
-from verify.claims.ifca import cells, identity, one_step, whole_run
+from verify.claims.ifca import cells, identity, one_step, random_starts, whole_run
 from verify.claims.ifca import neurips as neurips_claims
 from verify.evidence import Verdict
 from verify.papers import catalogue
 from verify.procedures.base import PROFILES, Observed, Presentation, Profile
 from verify.procedures.comparison import Comparison, Monotone
 from verify.procedures.constants import Constants
+from verify.procedures.invented import invent_trials
 from verify.procedures.mean_bound import MeanBound
 from verify.procedures.probability import Probability
 from verify.procedures.rate import Contraction, Rate
@@ -417,3 +418,18 @@ def test_rate_claims_vary_every_regressor_over_a_decade():
             found = sorted({r[symbol] for r in rows})
             assert found[-1] / found[0] >= 10, (name, symbol)
             assert all(a < b for a, b in pairwise(found))
+
+
+def test_a_run_that_failed_has_found_the_clusters_from_no_start():
+    procedure = random_starts.restarts_in_k.build(PROFILES["quick"])
+    experiment = procedure.sampling.experiment
+    table = invent_trials(experiment, 4)
+    values = table.values.copy()
+    values[0, experiment.columns.index("found")] = 0.0
+    failed = np.array([False, True, False, True])
+    seen = Observed(
+        params=procedure.cells[0], table=replace(table, values=values, failed=failed, reasons=())
+    )
+    (group,) = procedure._groups([seen])
+    assert group[1] == group[3] == group[0] == 0.0
+    assert np.abs(group[2]) == values[2, experiment.columns.index("found")] / 10.0

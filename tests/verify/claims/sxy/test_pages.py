@@ -61,6 +61,21 @@ def test_a_run_is_drawn_from_its_start_to_its_last_round(claim):
     assert figure.series[0].x == list(map(float, range(len(errors))))
 
 
+def test_the_limit_beside_a_run_is_in_the_unit_of_its_errors():
+    """The experiment stores errors over Delta, and the statement speaks of distances."""
+    procedure = descents.theorem_1_4_data.build(PROFILES["full"])
+    table = invent_trials(procedure.sampling.experiment, 4)
+    limits = {}
+    for unit in (1.0, 1e-3, 50.0):
+        params = {**procedure.cells[0], "unit": unit}
+        shown = procedure.present([Observed(params=params, table=table)])
+        (figure,) = [f for f in shown.figures if f.name == "trajectories"]
+        (limits[unit],) = [s.y for s in figure.series if s.label.startswith("limit")]
+        at = {**descents.symbols(params), "C_f": 1.0}
+        stated = float(descents.theorem_1_4_data.statement.bound(at))
+        assert limits[unit] == pytest.approx([stated / unit])
+
+
 def test_cells_are_drawn_in_the_order_of_their_size():
     cells = [stored({"M": m}, sup=[m, 1.0, 5.0]) for m in (300, 100, 200)]
     figure = beside_bound(
