@@ -217,6 +217,10 @@ def test_divergence_is_nan_from_there_on_and_only_there():
     assert not lost[:, :3].any()
     assert np.all(lost[:, 1:] >= lost[:, :-1])
     np.testing.assert_array_equal(np.isnan(moved), lost[:, 1:])
+    for run in errors:
+        last = int(np.flatnonzero(~np.isnan(run).any(axis=1))[-1])
+        assert run[last].max() > 1e149  # models of 1e150 are the first that have no margins
+        assert run[:last].max() < 1e151
 
 
 def test_fixed_point_without_noise():
