@@ -152,8 +152,8 @@ KNOWN: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "verify/procedures/probability.py",
-        "failed = [o.table.n_failed for o in observed]",
-        "failed = [0 for o in observed]",
+        "failed = tuple(o.table.n_failed for o in observed)",
+        "failed = tuple(0 for o in observed)",
     ),
     (
         "verify/claim.py",

@@ -96,8 +96,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         DECISIONS + "sequences.py",
-        "shapes = prior_for(delta) if prior is None else prior",
-        "shapes = _JEFFREYS if prior is None else prior",
+        "_trials_to_resolve(delta, level, prior_for(delta) if prior is None else prior)",
+        "_trials_to_resolve(delta, level, _JEFFREYS if prior is None else prior)",
         "planning and deciding use different priors",
         "verify/decisions/test_sequences",
     ),
@@ -1370,9 +1370,9 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "verify/conformance/depending.py",
-        "if Verdict.SUPPORTED not in verdicts:",
-        "if Verdict.SUPPORTED in verdicts:",
-        "a vacuous claim must not be supported by a trivial bound",
+        "if case.claim.expected is Verdict.VACUOUS:\n        return Verdict.SUPPORTED",
+        "if case.claim.expected is Verdict.VACUOUS:\n        return Verdict.REFUTED",
+        "a vacuous claim must be refuted by a false bound",
         "verify/test_conformance",
         missed=True,
     ),
@@ -2358,7 +2358,7 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         PROOFS + "shelf.py",
-        "        check(statement, certificate)\n        return",
+        "        _check(text)\n        return",
         "        return",
         "a stored certificate is taken unread",
         "verify/proofs/test_shelf",
@@ -3945,8 +3945,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "verify/procedures/probability.py",
-        "bad = [int(np.sum(self._bad(o) & ~o.table.failed)) for o in observed]",
-        "bad = [int(np.sum(self._bad(o))) for o in observed]",
+        "bad = tuple(int(np.sum(self._bad(o) & ~o.table.failed)) for o in observed)",
+        "bad = tuple(int(np.sum(self._bad(o))) for o in observed)",
         "failed trials count twice",
         "verify/test_evidence_of_claims",
     ),
@@ -4289,6 +4289,22 @@ MEANINGS: tuple[Meaning, ...] = (
         "if apart > 0.0:",
         "runs that differ are said to agree but for rounding",
         "verify/cli/test_counted",
+    ),
+    Meaning(
+        "verify/proofs/export.py",
+        '    return f"(- {size})" if value < 0 else size',
+        "    return size",
+        "negative numbers lose their sign in scripts",
+        "verify/proofs/test_export",
+        missed=True,
+    ),
+    Meaning(
+        "verify/proofs/export.py",
+        '            more.append(f"(>= {roots[key]} 0.0)")\n',
+        "",
+        "a root in a script may be negative",
+        "verify/proofs/test_export",
+        missed=True,
     ),
 )
 
