@@ -262,7 +262,7 @@ def widened() -> Calls:
     def box(left: sp.Expr, old: sp.Expr, new: sp.Expr, strict: bool) -> Any:
         before = Assumption(name="limit", left=left, right=old, strict=strict)
         after = Assumption(name="limit", left=left, right=new)
-        ranges = opened._widen(BOX, before, after)
+        ranges = opened._widen(BOX, before, after, ())
         return [
             {name: repr(r) for name, r in ranges.ranges.items()},  # type: ignore[attr-defined]
             opened._solve(before), opened._edge(before, after),
