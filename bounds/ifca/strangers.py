@@ -33,12 +33,18 @@ from bounds.ifca.symbols import (
 )
 from bounds.statement import Assumption, Term
 
+#: What Assumption 2 says of the optima and of the noise.
+_BOUNDED = (
+    Assumption(name="bounded optima", left=sp.Integer(1), right=theta_max, constant=C_theta),
+    Assumption(name="bounded noise", left=sp.Integer(1), right=sigma, constant=C_sigma),
+)
+
 EQ_7 = statement(
     "ifca.eq7",
     "Proof of Theorem 1: gradient of one misidentified client",
     "(7)",
     kind="probability",
-    quantifiers=r"\exists c_1,c_2,c_5>0\;\forall n',d,\ \norm{\theta_j^*}\lesssim1,\sigma\lesssim1",
+    quantifiers=r"\exists c_1,c_2,c_5>0\;\forall n',d",
     observed=r"\norm{\nabla F_i(\theta_1)}",
     terms=(Term(name="norm", expr=c_5 * sp.Max(1, d / n)),),
     failure=c_1 * sp.exp(-c_2 * sp.Min(d, n)),
@@ -47,6 +53,7 @@ EQ_7 = statement(
         rate(c_2, "rate"),
         prefactor(c_5, "size"),
     ),
+    assumptions=_BOUNDED,
     uses=(
         "ifca.lemma2-opnorm",
         "ifca.lemma2-noise",
@@ -66,8 +73,7 @@ EQ_8 = statement(
     failure=1 / m,
     constants=(prefactor(c_5, "size of one gradient"),),
     assumptions=(
-        Assumption(name="bounded optima", left=sp.Integer(1), right=theta_max, constant=C_theta),
-        Assumption(name="bounded noise", left=sp.Integer(1), right=sigma, constant=C_sigma),
+        *_BOUNDED,
         Assumption(name="enough samples", left=n, right=sp.log(m), constant=C_n),
         Assumption(name="dimension", left=d, right=sp.log(m), constant=C_d),
     ),

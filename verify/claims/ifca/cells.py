@@ -56,6 +56,20 @@ def cell(
     }
 
 
+def largest_norm(params: Params) -> float:
+    """The largest norm of an optimum, or a limit on it where the optima are drawn.
+
+    In d >= 30 two random unit vectors are more than one half apart, so norms stay below 2 Delta.
+    """
+    k, delta = params["k"], params["Delta"]
+    return {
+        "simplex": delta * math.sqrt((k - 1) / (2 * k)),
+        "line": delta * (k - 1) / 2,
+        "random": 2 * delta,
+        "bernoulli": 2 * delta,
+    }[params["centers"]]
+
+
 def values(params: Params) -> dict[str, float]:
     """A cell in the statements' symbols.  Fractions are computed from whole clients."""
     shares = sizes_of(params) / params["m"]
@@ -69,20 +83,12 @@ def values(params: Params) -> dict[str, float]:
             f"Delta={params['Delta']:g}, sigma={params['sigma']:g}: rho = Delta^2/sigma^2 must be "
             "a positive number within floating point"
         )
-    k, delta = params["k"], params["Delta"]
-    # In d >= 30 two random unit vectors are more than one half apart, so norms stay below 2 Delta.
-    largest = {
-        "simplex": delta * math.sqrt((k - 1) / (2 * k)),
-        "line": delta * (k - 1) / 2,
-        "random": 2 * delta,
-        "bernoulli": 2 * delta,
-    }[params["centers"]]
     return {
         **{name: float(params[name]) for name in ("m", "n", "d", "k", "Delta", "sigma", "alpha")},
         "p": float(shares.min()),
         "p_max": float(shares.max()),
         "rho": rho,
-        "theta_max": largest,
+        "theta_max": largest_norm(params),
         **HIDDEN,
     }
 

@@ -47,6 +47,7 @@ from verify.claims.ifca.cells import (
     TWO_CLUSTERS_CELLS,
     cell,
     in_every_direction,
+    largest_norm,
     scattered,
     values,
 )
@@ -111,13 +112,14 @@ def allowance(statement: Statement, symbols: Mapping[str, float], others: int) -
     return float(np.min(np.broadcast_to(bounds, counts.shape) / counts))
 
 
-@claim("ifca.eq7", bs.EQ_7)
+@claim("ifca.eq7", bs.EQ_7, hidden=HIDDEN)
 def eq_7(statement: Statement, profile: Profile) -> Probability:
     """Every shape of (n', d) from 1 to 1000, at the adversarial and the orthogonal start."""
     shapes = [(n, d) for n in (1, 2, 4, 8, 16, 1000) for d in (1, 2, 4, 8, 16, 1000)]
 
     def symbols(params: Params) -> dict[str, float]:
-        return {"n": float(params["n"]), "d": float(params["d"])}
+        sizes = {name: float(params[name]) for name in ("n", "d", "sigma")}
+        return {**sizes, "theta_max": largest_norm(GRADIENT.check(params)), **HIDDEN}
 
     return explicit(
         statement,
