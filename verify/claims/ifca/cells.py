@@ -61,13 +61,15 @@ def largest_norm(params: Params) -> float:
 
     In d >= 30 two random unit vectors are more than one half apart, so norms stay below 2 Delta.
     """
-    k, delta = params["k"], params["Delta"]
-    return {
+    k: int = params["k"]
+    delta: float = params["Delta"]
+    limits: dict[str, float] = {
         "simplex": delta * math.sqrt((k - 1) / (2 * k)),
         "line": delta * (k - 1) / 2,
         "random": 2 * delta,
         "bernoulli": 2 * delta,
-    }[params["centers"]]
+    }
+    return limits[params["centers"]]
 
 
 def values(params: Params) -> dict[str, float]:
