@@ -12,13 +12,20 @@ the span is that of the columns of
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from trials.checks import WHOLE_IN_FLOAT, FloatArray, check_drawn, integer_between
+from trials.checks import MAX_DRAWN, WHOLE_IN_FLOAT, FloatArray, check_drawn, integer_between
 from trials.parameters import Array, Integer, Stream, validated
 
+#: Columns whose square matrix fits into memory.
+MOST_COLUMNS = math.isqrt(MAX_DRAWN)
 
-@validated(d=Integer(1, WHOLE_IN_FLOAT), k=Integer(1, 3162), rng=Stream(), n_draws=Integer(1))
+
+@validated(
+    d=Integer(1, WHOLE_IN_FLOAT), k=Integer(1, MOST_COLUMNS), rng=Stream(), n_draws=Integer(1)
+)
 def gaussian_blocks(
     d: int, k: int, rng: np.random.Generator, n_draws: int
 ) -> tuple[FloatArray, FloatArray]:
@@ -50,7 +57,9 @@ def gaussian_blocks(
     return inside, outside
 
 
-@validated(d=Integer(1, WHOLE_IN_FLOAT), k=Integer(1, 3162), rng=Stream(), n_draws=Integer(1))
+@validated(
+    d=Integer(1, WHOLE_IN_FLOAT), k=Integer(1, MOST_COLUMNS), rng=Stream(), n_draws=Integer(1)
+)
 def random_tangents(d: int, k: int, rng: np.random.Generator, n_draws: int) -> FloatArray:
     r"""The matrix :math:`(YX^{-1})^\top` up to a rotation that changes no angle, (n_draws, k, r).
 

@@ -30,8 +30,8 @@ from verify.mutation.meaning import symbols_of
 from verify.procedures.base import Trials
 from verify.procedures.interface import Procedure
 
-#: New far places in which one weaker condition is tried: those that break it most, those that break
-#: it least, and those drawn first.
+#: Far places in which one weaker condition is tried: those that break it most, those that break it
+#: least, and those drawn first.
 N_EXTREME, N_EDGE, N_DRAWN = 8, 8, 64
 #: Places of the control.
 N_CONTROL = 12
@@ -58,14 +58,16 @@ class Outside:
 
     def __init__(self, statement: Statement, free: Procedure, store: Trials) -> None:
         self._free, self._store = free, store
-        self._like = next(iter(free.cells_alone()))
+        self._like = free.cells_alone()[0]  # a procedure without cells raises LookupError
         places: dict[str, list[Place]] = {a.name: [] for a in statement.assumptions}
         seen: set[str] = set()
         for cell, values in scattered(free, store, symbols_of(statement)):
+            if (key := repr(cell)) in seen:
+                continue
+            seen.add(key)
             broken = [a.name for a in statement.assumptions if not _holds(a, values)]
-            if len(broken) == 1 and repr(cell) not in seen and len(places[broken[0]]) < N_KEPT:
+            if len(broken) == 1 and len(places[broken[0]]) < N_KEPT:
                 places[broken[0]].append((cell, values))
-            seen.add(repr(cell))
         self._places = {name: _two_halves(found) for name, found in places.items()}
         self._near: dict[str, list[Place]] = {}
         self._found: dict[tuple[Decide, str], Verdict | None] = {}

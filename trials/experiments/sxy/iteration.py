@@ -21,7 +21,12 @@ from collections.abc import Callable
 import numpy as np
 
 from trials.checks import MAX_DRAWN, FloatArray, InvalidParameter
-from trials.laws.random_subspace import lost_shares, random_tangents, smallest_cosines
+from trials.laws.random_subspace import (
+    MOST_COLUMNS,
+    lost_shares,
+    random_tangents,
+    smallest_cosines,
+)
 from trials.parameters import Integer, Options, Parameters, Real, unchecked
 from trials.run.cell import Params
 from trials.run.experiment import Simulate, add_experiment
@@ -107,7 +112,7 @@ def _simulate_crossing(params: Params, rng: np.random.Generator, n_trials: int) 
 VECTORS = Parameters(
     {
         "d": Integer(1, 10**12, default=100, meaning="dimension"),
-        "k": Integer(1, 3162, default=4, meaning="clusters, columns of the basis"),
+        "k": Integer(1, MOST_COLUMNS, default=4, meaning="clusters, columns of the basis"),
         "family": Options(
             ("ladder", "cliff", "equal"), default="ladder", meaning="lengths of the x_i"
         ),
