@@ -18,7 +18,7 @@ import llvmlite.binding
 import numba
 import numba.core.codegen
 import pytest
-from numba.core import event
+from numba.core import compiler, event, targetconfig
 
 from trials import jit_cache
 
@@ -531,3 +531,22 @@ def test_the_collector_runs_rarely_while_a_kernel_is_compiled_and_as_before_afte
         assert seen[-1] == seen[-2] == gc.get_threshold()[0] == 0
     finally:
         gc.set_threshold(*before)
+
+
+def test_options_of_a_compilation_are_equal_where_numba_says_so():
+    def sets_of_options():
+        fast, spelled, quiet = (compiler.Flags() for _ in range(3))
+        fast.fastmath = True
+        spelled.fastmath = compiler.Flags().fastmath  # a default that is set is the same
+        quiet.nrt = True
+        return [compiler.Flags(), fast, spelled, quiet, quiet.copy()]
+
+    def values(options):
+        return {name: getattr(options, name) for name in options.options}
+
+    assert "jit_cache" in targetconfig.TargetConfig.__eq__.__module__
+    for one in sets_of_options():
+        assert one != values(one)
+        for other in sets_of_options():
+            assert (one == other) is (values(one) == values(other))
+            assert one != other or hash(one) == hash(other)
