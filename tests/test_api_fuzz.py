@@ -24,6 +24,7 @@ import signal
 import tempfile
 import time
 import warnings
+from functools import cache
 from pathlib import Path
 
 import numba
@@ -127,7 +128,7 @@ GOOD = {
     "known_labels": np.array([0, 1, 0, 1, 0, 1]), "owner": np.array([0, 1, 0, 1, 0, 1]),
     "run_global.starts": CENTRES[:1], "local_steps": 2,
     "step_decay": 0.9, "batch_size": None, "n_init": 1, "n_participants": 3, "n_shared": 1,
-    "settled": False, "spectra": local_spectra(DATA), "update": "fedavg", "step_size": 0.1,
+    "settled": False, "update": "fedavg", "step_size": 0.1,
     "n_local_steps": 2, "temperature": 0.5, "prior": np.array([0.5, 0.5]), "n_rounds": 2,
     "label_rule": None, "run_fed_regression.start": CENTRES, "errors": CENTRES,
     "first": R.standard_normal((8, 3)), "second": R.standard_normal((8, 3)),
@@ -181,6 +182,9 @@ GOOD = {
     "points": R.standard_normal((8, 3)),
     "p": 2, "measure": "sum", "method": "average", "pacfl_clusters.beta": None,
 }  # fmt: skip
+
+#: Good arguments that kernels compute.  None is compiled while tests are collected.
+COMPUTED = {"spectra": cache(lambda: local_spectra(DATA))}
 
 LONG = ("n_iterations", "n_steps", "n_rounds", "n_local_steps", "local_steps", "n_init",
         "power_iterations", "subspace_iterations", "n_trials")  # fmt: skip
@@ -241,12 +245,14 @@ DRIVERS = drivers()
 
 def good_arguments(name, function):
     short = name.rsplit(".", 1)[1]
-    return {
-        p: copy.deepcopy(GOOD[f"{short}.{p}"] if f"{short}.{p}" in GOOD else GOOD[p])
-        if not callable(GOOD.get(f"{short}.{p}", GOOD.get(p)))
-        else GOOD.get(f"{short}.{p}", GOOD.get(p))
-        for p in inspect.signature(function).parameters
-    }
+
+    def good(p):
+        if p in COMPUTED:
+            return copy.deepcopy(COMPUTED[p]())
+        value = GOOD[f"{short}.{p}"] if f"{short}.{p}" in GOOD else GOOD[p]
+        return value if callable(value) else copy.deepcopy(value)
+
+    return {p: good(p) for p in inspect.signature(function).parameters}
 
 
 def leaves(value):

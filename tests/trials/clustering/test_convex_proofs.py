@@ -6,6 +6,7 @@ A verifier answers any malformed input with a refusal.  It accepts every record 
 from __future__ import annotations
 
 import dataclasses
+from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
@@ -37,8 +38,18 @@ from trials.clustering.sparse import neighbour_weights
 POINTS = np.random.default_rng(7).standard_normal((6, 2)) + 8.0 * (np.arange(6) % 2)[:, None]
 WEIGHTS = neighbour_weights(POINTS, 3).toarray()
 PENALTY = 0.6
-EQUAL = convex_clustering(POINTS, PENALTY)
-WEIGHTED = convex_clustering(POINTS, PENALTY, weights=WEIGHTS)
+
+
+@cache
+def equal():
+    """The record with equal weights.  No kernel is compiled while tests are collected."""
+    return convex_clustering(POINTS, PENALTY)
+
+
+@cache
+def weighted():
+    """The record with the weights of neighbours."""
+    return convex_clustering(POINTS, PENALTY, weights=WEIGHTS)
 
 
 class Hostile:
@@ -105,11 +116,11 @@ junk = st.sampled_from(JUNK)
 
 
 def test_the_untouched_proofs_are_accepted():
-    assert EQUAL.certificate.fusions
-    assert WEIGHTED.certificate.fusions
-    assert check_certificate(POINTS, PENALTY, EQUAL.labels, EQUAL.certificate).valid
+    assert equal().certificate.fusions
+    assert weighted().certificate.fusions
+    assert check_certificate(POINTS, PENALTY, equal().labels, equal().certificate).valid
     assert check_weighted_certificate(
-        POINTS, PENALTY, WEIGHTED.labels, WEIGHTED.certificate, WEIGHTS
+        POINTS, PENALTY, weighted().labels, weighted().certificate, WEIGHTS
     ).valid
 
 
@@ -129,11 +140,11 @@ def loose(record, **changes):
 @pytest.mark.parametrize("value", JUNK, ids=lambda v: str(type(v).__name__))
 def test_any_argument_may_be_junk(value):
     for place in range(4):
-        arguments = [POINTS, PENALTY, EQUAL.labels, EQUAL.certificate]
+        arguments = [POINTS, PENALTY, equal().labels, equal().certificate]
         arguments[place] = value
         refused(check_certificate(*arguments))
     for place in range(5):
-        arguments = [POINTS, PENALTY, WEIGHTED.labels, WEIGHTED.certificate, WEIGHTS]
+        arguments = [POINTS, PENALTY, weighted().labels, weighted().certificate, WEIGHTS]
         arguments[place] = value
         refused(check_weighted_certificate(*arguments))
 
@@ -142,14 +153,16 @@ def test_any_argument_may_be_junk(value):
 @pytest.mark.parametrize("field", ["fusions", "centres"])
 def test_any_field_of_the_certificate_may_be_junk(field, value):
     refused(
-        check_certificate(POINTS, PENALTY, EQUAL.labels, loose(EQUAL.certificate, **{field: value}))
+        check_certificate(
+            POINTS, PENALTY, equal().labels, loose(equal().certificate, **{field: value})
+        )
     )
     refused(
         check_weighted_certificate(
             POINTS,
             PENALTY,
-            WEIGHTED.labels,
-            loose(WEIGHTED.certificate, **{field: value}),
+            weighted().labels,
+            loose(weighted().certificate, **{field: value}),
             WEIGHTS,
         )
     )
@@ -158,7 +171,7 @@ def test_any_field_of_the_certificate_may_be_junk(field, value):
 @pytest.mark.parametrize("value", [*JUNK, ...], ids=lambda v: str(type(v).__name__))
 @pytest.mark.parametrize("field", ["children", "potentials", "strength"])
 def test_any_field_of_a_fusion_may_be_junk(field, value):
-    for result, weights in ((EQUAL, None), (WEIGHTED, WEIGHTS)):
+    for result, weights in ((equal(), None), (weighted(), WEIGHTS)):
         first, *others = result.certificate.fusions
         fusions = (loose(first, **{field: value}), *others)
         certificate = loose(result.certificate, fusions=fusions)
@@ -362,14 +375,14 @@ def test_a_radius_has_room_for_the_rounding_of_points_far_from_the_first():
 
 
 def test_labels_that_join_or_split_the_clusters_of_a_proof_are_refused():
-    labels = np.asarray(EQUAL.labels)
+    labels = np.asarray(equal().labels)
     assert np.unique(labels).size > 1
     for wrong in (np.zeros_like(labels), np.arange(labels.size), np.roll(labels, 1)):
-        check = check_certificate(POINTS, PENALTY, wrong, EQUAL.certificate)
+        check = check_certificate(POINTS, PENALTY, wrong, equal().certificate)
         assert refused(check)
         assert check.reason == "the labels are not the partition that the fusions make"
     renamed = 5 - labels
-    assert check_certificate(POINTS, PENALTY, renamed, EQUAL.certificate).valid
+    assert check_certificate(POINTS, PENALTY, renamed, equal().certificate).valid
 
 
 def test_a_penalty_that_vanishes_beside_the_points_is_still_a_penalty():
