@@ -35,6 +35,7 @@ import os
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
@@ -56,6 +57,9 @@ LIMIT = 20.0
 #: Seconds on the clock after which a test hangs: the one limit of that kind, far beyond what any
 #: load makes of a test.  Python then prints where every thread stands, and ends.
 HANGS = 1800.0
+#: The limit begins anew at the first test after so many seconds.  It is a thread of its own, and to
+#: end one takes milliseconds where the processors are busy.
+RENEWED = 60.0
 
 #: The file system in memory that Linux has, and the bytes that must be free in it.
 MEMORY, NEEDED = Path("/dev/shm"), 2**31
@@ -168,13 +172,20 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    faulthandler.dump_traceback_later(HANGS, exit=True, file=sys.__stderr__)
-    try:
-        return (yield)
-    finally:
-        faulthandler.cancel_dump_traceback_later()
+_limited_at = -RENEWED
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> None:
+    global _limited_at
+    now = time.monotonic()
+    if now - _limited_at >= RENEWED:
+        _limited_at = now
+        faulthandler.dump_traceback_later(HANGS, exit=True, file=sys.__stderr__)
+
+
+def pytest_sessionfinish() -> None:
+    faulthandler.cancel_dump_traceback_later()
 
 
 def _stop(signum: int, frame: FrameType | None) -> None:
