@@ -380,6 +380,44 @@ def mutate(**given: Any) -> int:
 
 
 @click.command()
+@run_argument
+@click.argument("claims", nargs=-1, metavar="[CLAIM]...", shell_complete=_complete_claims)
+@click.option(
+    "--places",
+    "n_places",
+    type=int,
+    default=64,
+    show_default=True,
+    metavar="N",
+    help="Random places of a claim.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Of the places.")
+@click.option(
+    "--unread",
+    is_flag=True,
+    help="Move parameters too that no symbol of a statement reads: does it lack a condition?",
+)
+@json_option
+@claims_option
+def falsify(**given: Any) -> int:
+    """Look for places inside a claim's conditions at which its bound fails.
+
+    The cells of a supported claim were chosen.  Here its parameters are moved at random, by up to a
+    factor 10^6, and the claim is decided at each place alone.  Searches have four times their
+    budget.  Trials are drawn on a copy of the run.  The exit code is 1 where a claim is refuted:
+    the bound is false there, or the statement lacks a condition.
+
+    \b
+    Examples:
+      cfl-verify falsify latest                      every supported claim
+      cfl-verify falsify latest ifca.cor1 --places 500 --seed 1
+    """
+    from verify.cli.falsifying import falsify_run
+
+    return falsify_run(**given)
+
+
+@click.command()
 @click.argument("claims", nargs=-1, required=True, shell_complete=_complete_claims)
 @click.option(
     "--output",
@@ -709,6 +747,6 @@ def benchmark(**given: Any) -> int:
 
 
 COMMANDS: tuple[click.Command, ...] = (
-    *(list_, info, run, resume, status, replay, check, mutate, copy, export, report),
+    *(list_, info, run, resume, status, replay, check, mutate, falsify, copy, export, report),
     *(benchmark, prove, check_proof, check_paper, subject, warm_up, worker, completion),
 )

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from bounds.readable import readable_text
 from trials.checks import InvalidParameter
-from trials.run.directory import STORE_NAME, find_run
-from trials.run.executors import Executor, make_executor
+from trials.run.directory import find_run
+from trials.run.executors import make_executor
 from trials.run.store import RunStore
 from verify import session
 from verify.cli import exits
+from verify.cli.examined import examination_of, standing_of, writable_copy
 from verify.cli.screen import definition, print_json, say, table
-from verify.mutation.examination import Examination, Standing
+from verify.mutation.examination import Standing
 from verify.mutation.mutants import CONDITIONS
 from verify.mutation.outcomes import FALSE, Judged, Kept
 from verify.mutation.score import (
@@ -81,7 +80,7 @@ def mutate_run(
             raise InvalidParameter(
                 f"{directory}: has decided none of these claims; `status` lists its claims"
             )
-        standings = [_standing(decided[name]["evidence"]) for name in names]
+        standings = [standing_of(decided[name]["evidence"]) for name in names]
         if meaning:
             return _tell_apart(directory, store, chosen, config.profile, as_json=as_json)
         if sample is None:
@@ -105,33 +104,13 @@ def mutate_run(
     return _close(scores, as_json)
 
 
-def _standing(evidence: Mapping[str, Any]) -> Standing:
-    """A stored verdict."""
-    return Standing(
-        verdict=str(evidence["verdict"]),
-        mark=str(evidence.get("mark") or evidence["verdict"]),
-        resolution=evidence.get("resolution"),
-        level=float(evidence["level"]),
-    )
-
-
 def _whole(
     store: RunStore, chosen: Sequence[Planned], standings: Sequence[Standing], profile: str
 ) -> Iterator[Score]:
     """Every mutant, with boundaries, on a copy of the trials to which mutants may add."""
-    with _scratch(store) as (copy, executor):
+    with writable_copy(store) as (copy, executor):
         for planned, standing in zip(chosen, standings, strict=True):
-            yield score_mutants(_examination(planned, profile, standing, copy, executor))
-
-
-@contextmanager
-def _scratch(store: RunStore) -> Iterator[tuple[RunStore, Executor]]:
-    """A copy of a store, open for writing, with the function that draws its trials."""
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / STORE_NAME
-        store.copy_to(copy)
-        with RunStore.open(copy) as scratch, make_executor("serial") as executor:
-            yield scratch, executor
+            yield score_mutants(examination_of(planned, profile, standing, copy, executor))
 
 
 #: Document -> what decides it.
@@ -148,11 +127,11 @@ def _tell_apart(
     """
     decided = claim_documents(store)
     scores = []
-    with _scratch(store) as (copy, executor):
+    with writable_copy(store) as (copy, executor):
         for planned in chosen:
             name = str(planned.selection)
-            standing = _standing(decided[name]["evidence"])
-            examination = _examination(planned, profile, standing, copy, executor)
+            standing = standing_of(decided[name]["evidence"])
+            examination = examination_of(planned, profile, standing, copy, executor)
             examination = replace(examination, new_seconds=MEANING_SECONDS)
             of = _digest(decided[name])
             for kind, decide in _MEANINGS.items():
@@ -239,24 +218,6 @@ def _print_by_procedure(scores: Sequence[Score]) -> None:
             say(line)
 
 
-def _examination(
-    planned: Planned,
-    profile: str,
-    standing: Standing,
-    store: RunStore,
-    executor: Executor | None = None,
-) -> Examination:
-    return Examination(
-        claim=planned.claim,
-        profile=PROFILES[profile],
-        standing=standing,
-        store=store,
-        executor=executor,
-        values=planned.selection.values,
-        placebos=planned.placebos,
-    )
-
-
 @dataclass(frozen=True, kw_only=True)
 class SampleRequest:
     """Everything that a worker needs to judge a sample of the mutants of some claims."""
@@ -277,7 +238,9 @@ def sample_request(request: SampleRequest) -> list[Score]:
     with RunStore.open(Path(request.run), readonly=True) as store:
         return [
             score_mutants(
-                _examination(named[name], request.profile, standing, store), request.sample, steps=0
+                examination_of(named[name], request.profile, standing, store),
+                request.sample,
+                steps=0,
             )
             for name, standing in zip(request.selections, request.standings, strict=True)
         ]

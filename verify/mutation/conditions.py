@@ -24,7 +24,7 @@ from trials.run.cell import Params
 from verify.decisions.domain import Point
 from verify.decisions.search import NoPoint
 from verify.evidence import Verdict
-from verify.mutation.examination import MAX_NEW_TRIALS, REFUSALS, Examination, Standing
+from verify.mutation.examination import MAX_NEW_TRIALS, REFUSALS, Examination
 from verify.mutation.meaning import change_conditions
 from verify.mutation.mutants import Mutant, assumption_named
 from verify.mutation.opened import BUDGET, MAX_CELLS, declares_cost, open_condition
@@ -185,8 +185,7 @@ class Conditions:
         """The verdict on the bound in one cell near the edge of a condition, at its share of the
         error level.
         """
-        standing = self._examination.standing
-        share = replace(standing, level=standing.level / MAX_CELLS)
+        share = self._examination.standing.level / MAX_CELLS
         n_new = MAX_NEW_TRIALS if declares_cost(self._free) else MAX_NEW_TRIALS_OF_A_CONDITION
         return self._alone(cell, self._free, share, n_new)
 
@@ -194,19 +193,17 @@ class Conditions:
         """The same from a few trials, for one of many cells far outside."""
         few = at_most(self._free, N_FAR)
         n_new = MAX_NEW_TRIALS_OF_A_CONDITION  # a block, whatever its size
-        return self._alone(cell, few, self._examination.standing, n_new)
+        return self._alone(cell, few, self._examination.standing.level, n_new)
 
     def _alone(
-        self, cell: Params, procedure: Procedure, standing: Standing, n_new: int
+        self, cell: Params, procedure: Procedure, level: float, n_new: int
     ) -> Verdict | None:
         """The verdict on a procedure in one cell, None where its trials fail or are too dear."""
-        examination = replace(self._examination, placebos=(), standing=standing)
-        try:
-            evidence = examination.evidence(procedure.in_cells([cell]), n_new=n_new)
-        except REFUSALS:
+        evidence = self._examination.alone(cell, procedure, level, n_new)
+        if evidence is None:
             return None
         coarse = evidence.resolution is not None and evidence.verdict is Verdict.SUPPORTED
-        return None if evidence.n_failed or coarse else evidence.verdict
+        return None if coarse else evidence.verdict
 
     def _try_near(
         self, mutant: Mutant, examination: Examination, n_new: int, *, controlled: bool = False

@@ -8,6 +8,7 @@ from typing import Any
 
 from bounds.statement import OutsideTheorem, Statement
 from trials.checks import InvalidParameter
+from trials.run.cell import Params
 from trials.run.engine import ensure
 from trials.run.executors import Executor
 from trials.run.store import RunStore, StoreError
@@ -137,3 +138,18 @@ class Examination:
         if quickly:
             procedure = procedure.with_budget(QUICK_BUDGET)
         return decide(procedure, self.placebos, self.trials, level)
+
+    def alone(
+        self, cell: Params, procedure: Procedure, level: float, n_new: int
+    ) -> Evidence | None:
+        """The evidence that a procedure gives in one cell at an error level, without placebos.
+
+        None where some of its trials fail, or more than ``n_new`` are missing.
+        """
+        standing = replace(self.standing, level=level)
+        asked = replace(self, placebos=(), standing=standing)
+        try:
+            evidence = asked.evidence(procedure.in_cells([cell]), n_new=n_new)
+        except REFUSALS:
+            return None
+        return None if evidence.n_failed else evidence

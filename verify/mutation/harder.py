@@ -231,9 +231,16 @@ def _stack(found: Sequence[Mapping[str, Any]]) -> dict[str, FloatArray]:
 
 
 def _movable(
-    procedure: Procedure, cells: Sequence[Params], symbols: Collection[str], trials: Trials
+    procedure: Procedure,
+    cells: Sequence[Params],
+    symbols: Collection[str],
+    trials: Trials,
+    *,
+    unread: bool,
 ) -> frozenset[str]:
-    """The parameters that may be moved: all but exhibited constants that no symbol reads."""
+    """The parameters that may be moved: those that a symbol reads, and with ``unread`` all others
+    but exhibited constants.
+    """
     experiment = procedure.experiment()
     parameters = None if experiment is None else experiment.parameters
     exhibited = frozenset() if parameters is None else parameters.exhibited()
@@ -246,19 +253,24 @@ def _movable(
         return {name: np.asarray(values[name]) for name in symbols if name in values}
 
     def is_read(name: str, start: Params) -> bool:
-        before, after = read(start, start), read({**start, name: 2.0 * start[name]}, start)
+        before, after = read(start, start), read({**start, name: 2 * start[name]}, start)
         return any(not np.array_equal(before[s], after[s]) for s in before.keys() & after.keys())
 
-    fixed = {
-        name
-        for name in exhibited
-        if not any(is_read(name, cell) for cell in cells if _is_size(cell.get(name)))
-    }
-    return frozenset(name for cell in cells for name in cell) - fixed
+    sizes = [(name, cell) for cell in cells for name, value in cell.items() if _is_size(value)]
+    found = set()
+    for name, cell in sizes:
+        if name not in found and ((unread and name not in exhibited) or is_read(name, cell)):
+            found.add(name)
+    return frozenset(found)
 
 
 def scattered(
-    procedure: Procedure, store: Trials, symbols: Collection[str]
+    procedure: Procedure,
+    store: Trials,
+    symbols: Collection[str],
+    *,
+    seed: int = 0,
+    unread: bool = True,
 ) -> Iterator[tuple[Params, Mapping[str, Any]]]:
     """A claim's cells, and then cells with some parameters moved at random, each with the values of
     all symbols.
@@ -268,10 +280,13 @@ def scattered(
     Parameters
     ----------
     procedure, store, symbols : as for `Places`.
+    seed : of the moves.
+    unread : whether parameters are moved that none of the symbols reads.
     """
     own = [full_cell(procedure, cell) for cell in procedure.cells_alone()]
     trials = ReadOnce(store)
-    for cell, start in _moved_at_random(procedure, own, _movable(procedure, own, symbols, trials)):
+    movable = _movable(procedure, own, symbols, trials, unread=unread)
+    for cell, start in _moved_at_random(procedure, own, movable, seed):
         try:
             yield cell, procedure.values_at(cell, start, trials)
         except (*_REFUSED, OutsideTheorem):
@@ -279,13 +294,13 @@ def scattered(
 
 
 def _moved_at_random(
-    procedure: Procedure, cells: Sequence[Params], movable: Collection[str]
+    procedure: Procedure, cells: Sequence[Params], movable: Collection[str], seed: int
 ) -> Iterator[tuple[Params, Params]]:
     """Cells, and then moved ones, each with the one that it is from."""
     yield from ((cell, cell) for cell in cells)
-    if not cells:
+    if not cells or not movable:
         return
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     dearest = max(cost_of(procedure, cell) for cell in cells)
     for i in range(ATTEMPTS):
         most, reach = MOVED, FARTHEST if dearest > 0 else FAR
