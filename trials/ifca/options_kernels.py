@@ -7,19 +7,16 @@ outputs and scratch alone.
 
 from __future__ import annotations
 
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from trials.checks import FloatArray, IntArray
 from trials.ifca.linear_kernels import SUMS, label_client
+from trials.integers import ZERO
 from trials.models.clients import ClientArrays
 from trials.models.losses import SQUARED, LossCode, data_loss, descent_weight
-
-# Numba compiles another version of a kernel for every literal argument.  A number of this type
-# shares the version for any integer.
-FIRST = cast(int, np.int64(0))
 
 
 class LocalSteps(NamedTuple):
@@ -115,7 +112,7 @@ def label_subset(
         predicted = predictions[: n_models * (z - a)].reshape((n_models, z - a))
         np.dot(models, features[a:z].T, predicted)
         if bare:  # the plain kernel's sums, so that near-ties are the same in both
-            label_client(predicted, FIRST, responses[a:z], client, k, labels)
+            label_client(predicted, ZERO, responses[a:z], client, k, labels)
         else:
             _label_by_loss(predicted, responses[a:z], client, k, kind, scale, penalties, labels)
 

@@ -34,7 +34,6 @@ Source: the update rule of Ghosh, Chung, Yin & Ramchandran (TIT 2022), section V
 from __future__ import annotations
 
 import math
-from typing import cast
 
 import numpy as np
 from numba import njit
@@ -48,6 +47,7 @@ from trials.checks import (
     real_array,
     require_finite,
 )
+from trials.integers import ZERO
 from trials.laws.wishart import _bartlett_row, label_counts
 from trials.parameters import Array, Integer, Maybe, Real, Stream, validated
 
@@ -55,9 +55,6 @@ MAX_CANDIDATES = 2e7
 _COUNT = Integer(1, WHOLE_IN_FLOAT, why="whole in float64")
 _LARGEST_LENGTH = 1e100  # squares, times the samples, stay finite
 _OK, _TOO_MANY = 0, 1
-# Numba compiles another version of a kernel for every literal argument.  A number of this type
-# shares the version for any integer.
-_NONE = cast(int, np.int64(0))
 
 
 @njit(cache=True, nogil=True)
@@ -210,7 +207,7 @@ def trajectories(
     """
     n_trials, k, width = theta.shape
     n_steps = moved.shape[1]
-    m = _NONE
+    m = ZERO
     for size in sizes:
         m += size
     counts = np.empty((k, k), np.int64)

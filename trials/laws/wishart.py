@@ -33,20 +33,18 @@ The remaining rows of the Bartlett factor are unconditional.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from trials.checks import FloatArray, IntArray
+from trials.integers import TWO, ZERO
 from trials.laws.pairwise import log_tail, margin, tail_draw
 
 _DRAW_ALL = 0.5
 _LOG_2 = math.log(2.0)
 _SURE = 800.0  # exp(-746) is the smallest float above zero; the rest pays for rounding
-# Numba compiles another version of a kernel for every literal argument.  Numbers of this type
-# share the version for any integer.
-_FIRST, _THIRD = cast(int, np.int64(0)), cast(int, np.int64(2))
 
 
 class _Work(NamedTuple):
@@ -138,7 +136,7 @@ def _conditional_factor(
             factor[i, j] = (
                 cov[order[i], order[j]] - factor[i, 0] * factor[j, 0] - factor[i, 1] * factor[j, 1]
             )
-    _cholesky_from(factor, _THIRD)
+    _cholesky_from(factor, TWO)
 
 
 @njit(cache=True, nogil=True)
@@ -173,7 +171,7 @@ def _draw_every_client(
     for i in range(k):
         for j in range(i + 1):
             factor[i, j] = cov[alive[i], alive[j]]
-    _cholesky_from(factor, _FIRST)
+    _cholesky_from(factor, ZERO)
     bartlett = np.zeros((k, k))
     losses = np.empty(k)
     for _ in range(size):

@@ -7,16 +7,11 @@ scale rows and columns to length one.  No kernel checks its arguments.
 
 from __future__ import annotations
 
-from typing import cast
-
 import numpy as np
 from numba import njit
 
 from trials.checks import FloatArray, IntArray
 
-# Numba compiles another version of a kernel for every literal argument: the number 0 of this type
-# shares the version for any integer.
-FIRST = cast(int, np.int64(0))
 _EPS = float(np.finfo(np.float64).eps)
 
 

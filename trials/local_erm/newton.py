@@ -20,7 +20,8 @@ from trials.checks import (
     integer_between,
     real_between,
 )
-from trials.local_erm.factors import FIRST, cholesky, solve_lower, solve_upper
+from trials.integers import ZERO
+from trials.local_erm.factors import cholesky, solve_lower, solve_upper
 from trials.local_erm.squares import check_rows, from_row_coordinates, row_coordinates
 
 _SUFFICIENT_DECREASE = 1e-4
@@ -128,7 +129,7 @@ def _newton_step(
         jitter = max(10.0 * jitter, 1e-14)
     for j in range(d):
         step_vec[j] = -grad[j] / scale[j]
-    solve_lower(factor, FIRST, step_vec)
+    solve_lower(factor, ZERO, step_vec)
     solve_upper(factor, step_vec)
     for j in range(d):
         step_vec[j] /= scale[j]

@@ -14,8 +14,8 @@ from numba import njit
 from numpy.typing import ArrayLike
 
 from trials.checks import FloatArray, IntArray, InvalidParameter, finite_batch, real_between
+from trials.integers import ZERO
 from trials.local_erm.factors import (
-    FIRST,
     cholesky,
     qr_least_squares,
     qr_minimum_norm,
@@ -149,7 +149,7 @@ def _refine(
         np.dot(X.T, rhs, v)
     for j in range(scale.shape[0]):
         v[j] = (v[j] if tall else rhs[j]) / scale[j]
-    solve_lower(upper, FIRST, v)
+    solve_lower(upper, ZERO, v)
     solve_upper(upper, v)
     for j in range(scale.shape[0]):
         v[j] /= scale[j]

@@ -10,18 +10,16 @@ counts references, costs more than their arithmetic (4.4 times the round at n_i 
 
 from __future__ import annotations
 
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from trials.checks import FloatArray, IntArray
+from trials.integers import ZERO
 from trials.models.clients import ClientArrays
 
 _SUMS = {"reassoc", "contract"}  # NaN and infinity keep their meaning
-# Numba compiles another version of a kernel for every literal argument.  A number of this type
-# shares the version for any integer.
-_FIRST = cast(int, np.int64(0))
 
 
 class SpectraArrays(NamedTuple):
@@ -220,7 +218,7 @@ def refine_hard(
         for i in range(groups[g], groups[g + 1]):
             a, z = offsets[i], offsets[i + 1]
             n = z - a
-            chosen, least = 0, _half_mean_square(predicted, _FIRST, top, responses, a, z)
+            chosen, least = 0, _half_mean_square(predicted, ZERO, top, responses, a, z)
             for j in range(1, k):
                 loss = _half_mean_square(predicted, j, top, responses, a, z)
                 if loss < least:

@@ -33,10 +33,11 @@ from numba import njit
 from numpy.typing import ArrayLike
 
 from trials.checks import BoolArray, FloatArray, IntArray, check_rng, real_between
-from trials.clustering.kmeans.assignment import FIRST, squared_distances, transpose
+from trials.clustering.kmeans.assignment import squared_distances, transpose
 from trials.clustering.kmeans.iteration import check_points, iterate
 from trials.clustering.kmeans.seeding import seed
 from trials.clustering.units import divide_by_units, give_back, own_units
+from trials.integers import ZERO
 
 # A swap must save more than this fraction (over k) of the cost, see the module docstring.
 _SWAP_SAVING = 1e-6
@@ -333,7 +334,7 @@ def _approximate_batch(
     for b in range(n_sets):
         transpose(points[b], points_t)
         for j in range(m):
-            squared_distances(points_t, FIRST, points[b, j], dist[j])
+            squared_distances(points_t, ZERO, points[b, j], dist[j])
         seed(points_t, rng, work, nearest_sq, chosen)
         discrete_cost, n_swaps[b], locally_optimal[b] = local_search(
             dist, _MAX_SWAPS, _SWAP_SAVING, chosen, first

@@ -22,19 +22,16 @@ of second order (up to the `_WIDEST` d).  An absolute 1e-25 (1 + C) covers under
 from __future__ import annotations
 
 import math
-from typing import cast
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from trials.checks import FloatArray, IntArray
+from trials.integers import ZERO
 
 SingleArray = NDArray[np.float32]
 
-# Numba compiles another version of a kernel for every literal argument: the number 0 of this type
-# shares the version for any integer.
-FIRST = cast(int, np.int64(0))
 BLOCK = 256  # points a block: 100 KB in double precision at d = 50
 _UNIT = 2.0**-24
 _SLACK = 1.02
@@ -165,7 +162,7 @@ def single_precision(
     for j in range(d):
         origin[j] /= m
     norms_sq = np.empty(m)
-    squared_distances(points_t, FIRST, origin, norms_sq)
+    squared_distances(points_t, ZERO, origin, norms_sq)
     largest = 0.0
     for i in range(m):
         largest = max(largest, norms_sq[i])

@@ -15,7 +15,7 @@ from trials.checks import (
     one_of,
     real_between,
 )
-from trials.clustering.kmeans.assignment import FIRST, squared_distances, transpose
+from trials.clustering.kmeans.assignment import squared_distances, transpose
 from trials.clustering.kmeans.iteration import (
     EmptyPolicy,
     KMeansFit,
@@ -26,6 +26,7 @@ from trials.clustering.kmeans.iteration import (
     shift_tolerance,
 )
 from trials.clustering.units import divide_by_units, own_units
+from trials.integers import ZERO
 
 
 @njit(cache=True, nogil=True)
@@ -70,7 +71,7 @@ def seed(
     for k in range(1, chosen.shape[0]):
         for j in range(d):
             last[j] = points_t[j, chosen[k - 1]]
-        squared_distances(points_t, FIRST, last, work)
+        squared_distances(points_t, ZERO, last, work)
         for i in range(m):
             if work[i] < nearest_sq[i]:
                 nearest_sq[i] = work[i]
