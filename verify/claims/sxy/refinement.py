@@ -73,9 +73,9 @@ from verify.claims.common import Point, explicit
 from verify.claims.searching import search
 from verify.claims.sxy.label_errors import RATE as LABEL_RATE
 from verify.claims.sxy.label_errors import rate_at
-from verify.claims.sxy.local_steps import NO_SAVING_FINDING
 from verify.claims.sxy.pages import beside_bound, floors, trajectories, with_figures
 from verify.claims.sxy.round_matrices import smallest_share
+from verify.claims.sxy.savings import NO_SAVING_FINDING
 from verify.decisions.domain import IntRange, LogInterval
 from verify.decisions.means import Knowledge
 from verify.evidence import Figure, Verdict

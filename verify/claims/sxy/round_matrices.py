@@ -52,7 +52,7 @@ from trials.run.store import Table
 from verify.claim import Finding, claim
 from verify.claims.common import Point, explicit
 from verify.claims.searching import search
-from verify.claims.sxy.local_steps import SPECTRAL
+from verify.claims.sxy.local_spectrum import SPECTRAL
 from verify.decisions.domain import Choice, IntRange, LogInterval, Ranges
 from verify.procedures.base import BoolArray, Profile, Sampling
 from verify.procedures.probability import Probability

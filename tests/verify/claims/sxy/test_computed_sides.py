@@ -21,6 +21,7 @@ from verify.claims.sxy import (
     deviation,
     expectation,
     label_errors,
+    local_spectrum,
     local_steps,
     moments,
     subspace,
@@ -229,14 +230,16 @@ def test_the_spectrum_of_p_is_a_geometric_sum_at_each_eigenvalue(
         1 / (1 + each) if rule == "fedprox" else sum((1 - each) ** i for i in range(s))
         for each in x
     ]
-    assert local_steps._spectrum_of_p(point) == pytest.approx(np.sort(right), rel=1e-9)
+    assert local_spectrum._spectrum_of_p(point) == pytest.approx(np.sort(right), rel=1e-9)
 
 
 def test_kappa_is_that_of_the_rule() -> None:
     point = {"gamma": 0.4, "s": 3, "rule": "fedavg"}
     right = 0.4 * 3 / (1 - 0.6**3)
-    assert local_steps._kappa(P_SPECTRUM_LOWER, point) == pytest.approx(right)
-    assert local_steps._kappa(P_SPECTRUM_LOWER, {**point, "rule": "fedprox"}) == pytest.approx(1.4)
+    assert local_spectrum._kappa(P_SPECTRUM_LOWER, point) == pytest.approx(right)
+    assert local_spectrum._kappa(P_SPECTRUM_LOWER, {**point, "rule": "fedprox"}) == pytest.approx(
+        1.4
+    )
 
 
 @pytest.mark.parametrize("rule", ["fedavg", "fedprox"])
