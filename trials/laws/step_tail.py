@@ -385,10 +385,12 @@ def log_run_tail(
     return found
 
 
+@lru_cache(maxsize=4096)
 def _reach(setting: StepSetting, radius: float, n_steps: int, log_total: float) -> float:
     """The largest radius after a run that fails with probability at most ``exp(log_total)``.
 
-    Infinite where the labels alone use the probability up.
+    Infinite where the labels alone use the probability up.  It does not depend on the bound with
+    which a caller compares it, so that changed bounds share it.
     """
     k = len(setting.sizes)
     share = log_total - math.log(2 * n_steps * k)
