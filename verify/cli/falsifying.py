@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 from trials.checks import InvalidParameter
 from trials.run.directory import find_run
+from trials.run.engine import refuse_other_code
 from verify import session
 from verify.cli import exits
 from verify.cli.examined import examination_of, standing_of, writable_copy
 from verify.cli.screen import print_json, say
+from verify.evidence import Verdict
 from verify.mutation.inside import Found, look_inside
 from verify.papers import catalogue, recorded_files
 from verify.plan import plan
@@ -47,6 +49,13 @@ def falsify_run(
             raise InvalidParameter(
                 f"{directory}: has decided none of these claims; `status` lists its claims"
             )
+        supported = [
+            planned
+            for planned in chosen
+            if decided[str(planned.selection)]["evidence"]["verdict"] == Verdict.SUPPORTED
+        ]
+        drawn = (planned.procedure.experiment() for planned in supported)
+        refuse_other_code(store, (experiment for experiment in drawn if experiment is not None))
         with writable_copy(store) as (copy, executor):
             for planned in chosen:
                 name = str(planned.selection)

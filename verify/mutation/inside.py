@@ -32,6 +32,7 @@ from verify.mutation.conditions import CONTROL_BUDGET
 from verify.mutation.examination import Examination
 from verify.mutation.harder import full_cell, scattered
 from verify.mutation.meaning import symbols_of
+from verify.mutation.opened import cost_of
 from verify.mutation.outcomes import name_cell
 from verify.procedures.interface import Procedure
 from verify.procedures.placebos import at_most
@@ -44,8 +45,8 @@ N_FIRST, N_MORE = 64, 4_096
 DOUBT = 0.05
 #: New trials that one place may ask for: a block of an experiment may be larger than `N_FIRST`.
 MAX_NEW_TRIALS = 10_000
-#: CPU seconds of one place, as experiments declare them.
-SECONDS = 0.5
+#: CPU seconds of a place's first trials, as experiments declare them.  Dearer places are left out.
+SECONDS = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +60,7 @@ class Found:
     n_held : places where the first trials support the bound at the level `DOUBT`.
     n_void : places where the bound says nothing, because no value could be above it.
     n_open : places where the trials leave it open.
-    n_failed : places where a trial failed, or the trials were too dear.
+    n_failed : places where a trial failed, or where the procedure cannot decide.
     refuted : the places where the bound fails, in words, each with the sentence of the evidence.
     why : the reason where nothing was tried.
     """
@@ -91,7 +92,7 @@ def look_inside(
     seed : of the places.
     unread : whether parameters are moved that no symbol of the statement reads.
     """
-    examination = replace(examination, new_seconds=SECONDS)
+    examination = replace(examination, new_seconds=4 * SECONDS)
     procedure = examination.procedure(examination.claim.statement).without_figures()
     found = Found(claim=examination.claim.id, procedure=type(procedure).__name__)
     if examination.standing.verdict != Verdict.SUPPORTED:
@@ -103,7 +104,7 @@ def look_inside(
             return replace(found, why="its procedure decides on all of its cells together")
         places = list(islice(_places(examination, procedure, seed, unread), n_places))
         if not places:
-            return replace(found, why="no parameter can be moved inside its conditions")
+            return replace(found, why="no place is cheap enough, or no parameter can be moved")
         return _look(examination, procedure, found, places)
 
 
@@ -121,11 +122,13 @@ def _search_more(examination: Examination, procedure: Procedure, found: Found) -
 def _places(
     examination: Examination, procedure: Procedure, seed: int, unread: bool
 ) -> Iterator[Params]:
-    """Cells inside the conditions that are none of the claim's own, none of them twice."""
+    """Cheap cells inside the conditions that are none of the claim's own, none of them twice."""
     seen = {repr(full_cell(procedure, cell)) for cell in procedure.cells_alone()}
     symbols = symbols_of(examination.claim.statement)
+    experiment = procedure.experiment()
+    n_first = max(N_FIRST, 0 if experiment is None else experiment.block_size)
     for cell, _ in scattered(procedure, examination.trials, symbols, seed=seed, unread=unread):
-        if (key := repr(cell)) not in seen:
+        if (key := repr(cell)) not in seen and n_first * cost_of(procedure, cell) <= SECONDS:
             seen.add(key)
             yield cell
 

@@ -7,7 +7,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from trials.run.store import RunStore
+from trials.run.store import RunStore, StoreError
 from verify.cli import exits, falsifying
 from verify.cli.app import application
 from verify.mutation.inside import Found
@@ -67,6 +67,18 @@ def test_a_refuted_claim_is_printed_with_its_place_and_ends_with_another_exit_co
     printed = json.loads(falsify(finished, TRIALS, "--json").output)
     assert printed["refuted"] == [TRIALS]
     assert printed["claims"][0]["refuted"] == [["m=7, d=3", "above it"]]
+
+
+def test_a_run_of_other_code_is_refused_before_any_place(finished, monkeypatch):
+    """Else every place would silently count as one that cannot be tried."""
+
+    def changed(_store, experiments):
+        raise StoreError(f"{next(iter(experiments)).name} has changed")
+
+    monkeypatch.setattr(falsifying, "refuse_other_code", changed)
+    result = falsify(finished, TRIALS)
+    assert result.exit_code == exits.USAGE
+    assert "ifca.sc-step has changed" in result.output
 
 
 @pytest.mark.parametrize(

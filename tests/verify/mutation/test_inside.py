@@ -86,6 +86,22 @@ def test_the_places_are_new_and_follow_from_the_seed(look):
     assert own not in {place for place, _ in every.refuted}
 
 
+def test_a_place_whose_first_trials_are_too_dear_is_left_out(look, monkeypatch):
+    """A trial costs d seconds, declared, and a place has a block of 64."""
+    dear = replace(DRAWN, name="test.inside-dear", block_size=64, cost=lambda cell: cell["d"])
+
+    def builder(stated, profile):
+        made = narrow(stated, profile)
+        return replace(made, sampling=replace(made.sampling, experiment=dear))
+
+    monkeypatch.setattr(inside, "SECONDS", 64 * 8.0)
+    found = look(Claim(statement=bound(d / 8), builder=builder), 20)
+    assert found.n_places == len(found.refuted) > 3
+    assert all(int(place.partition("d=")[2].partition(",")[0]) <= 8 for place, _ in found.refuted)
+    monkeypatch.setattr(inside, "SECONDS", 63.0)
+    assert "no place is cheap enough" in look(Claim(statement=bound(d), builder=builder)).why
+
+
 def test_the_level_is_shared_by_the_places_and_both_looks(look, monkeypatch):
     """A place in doubt has more trials at that share.  Without them its first trials decide."""
     asked = []
@@ -152,6 +168,6 @@ def test_what_is_not_tried_says_why(look):
     claim = Claim(statement=bound(k), builder=narrow)
     assert look(claim, standing=lost).why == "it is INCONCLUSIVE"
     fixed = Claim(statement=bound(sp.Integer(3)), builder=narrow)
-    assert look(fixed).why == "no parameter can be moved inside its conditions"
+    assert look(fixed).why == "no place is cheap enough, or no parameter can be moved"
     nowhere = Claim(statement=bound(k), builder=lambda s, p: replace(narrow(s, p), cells=()))
     assert look(nowhere).why == "its procedure decides on all of its cells together"
