@@ -108,8 +108,8 @@ class Integer:
 class Real:
     """Finite numbers in [low, high], or in (low, high] when ``open_low``.
 
-    ``exhibited`` marks a constant whose existence statements assert.  A claim exhibits one value,
-    and no other value tests its statement.
+    ``exhibited`` marks a constant whose existence statements assert, or on which the constants that
+    they assert depend.  A claim exhibits one value, and no other value tests its statement.
     """
 
     low: float = -math.inf

@@ -253,8 +253,13 @@ def _movable(
         return {name: np.asarray(values[name]) for name in symbols if name in values}
 
     def is_read(name: str, start: Params) -> bool:
-        before, after = read(start, start), read({**start, name: 2 * start[name]}, start)
-        return any(not np.array_equal(before[s], after[s]) for s in before.keys() & after.keys())
+        before = read(start, start)
+        for moved in (2 * start[name], start[name] / 2):  # one of them may be impossible
+            value = max(1, round(moved)) if isinstance(start[name], int) else moved
+            after = read({**start, name: value}, start)
+            if any(not np.array_equal(before[s], after[s]) for s in before.keys() & after.keys()):
+                return True
+        return False
 
     sizes = [(name, cell) for cell in cells for name, value in cell.items() if _is_size(value)]
     found = set()

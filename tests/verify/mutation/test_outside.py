@@ -70,7 +70,7 @@ def test_an_exhibited_constant_is_moved_only_where_a_symbol_reads_it(store):
     entries = {
         "d": Integer(1, default=4),
         "k": Integer(1, default=4),
-        "c": Real(0.0, default=0.5, exhibited=True),
+        "c": Real(0.0, 0.6, open_low=True, default=0.5, exhibited=True),  # twice that is refused
     }
     table = Parameters(entries)
     assert table.exhibited() == {"c"}

@@ -51,8 +51,13 @@ CLIENTS = Parameters(
         "ratio": Real(1.0, 1e6, default=1.0, meaning="ratio of the largest to the smallest share"),
         "Delta": Real(0.0, 1e6, open_low=True, default=1.0, meaning="distance of the optima"),
         "sigma": Real(0.0, 1e9, default=0.1, meaning="noise level"),
-        "alpha": Real(0.0, 1e12, open_low=True, default=1.0, meaning="smallest eigenvalue"),
-        "beta": Real(0.0, 1e12, open_low=True, default=1.0, meaning="largest eigenvalue"),
+        # Constants on which the statements' own ones depend: no theorem is uniform in them.
+        "alpha": Real(
+            0.0, 1e12, open_low=True, default=1.0, meaning="smallest eigenvalue", exhibited=True
+        ),
+        "beta": Real(
+            0.0, 1e12, open_low=True, default=1.0, meaning="largest eigenvalue", exhibited=True
+        ),
         "features": Options(
             ("gaussian", "rademacher", "uniform", "sparse"),
             default="gaussian",

@@ -95,8 +95,12 @@ END_TO_END_PARAMETERS = Parameters(
         "ratio": Real(1.0, 1e3, default=2.0, meaning="ratio of the largest to the smallest share"),
         "Delta": Real(0.0, 1e6, open_low=True, default=1.0, meaning="distance of the optima"),
         "sigma": Real(0.0, 1e9, default=0.05, meaning="noise level"),
-        "alpha": Real(0.0, 1e6, open_low=True, default=0.8, meaning="smallest eigenvalue"),
-        "beta": Real(0.0, 1e6, open_low=True, default=1.25, meaning="largest eigenvalue"),
+        "alpha": Real(
+            0.0, 1e6, open_low=True, default=0.8, meaning="smallest eigenvalue", exhibited=True
+        ),
+        "beta": Real(
+            0.0, 1e6, open_low=True, default=1.25, meaning="largest eigenvalue", exhibited=True
+        ),
         "anchors": Integer(1, 1000, default=30, meaning="anchor clients"),
         "pairs": Integer(1, 10**6, default=100, meaning="pairs of rows of an anchor and round"),
         "rounds_1": Integer(1, 1000, default=10, meaning="rounds of Phase 1"),
