@@ -10,14 +10,17 @@ import contextlib
 import inspect
 import math
 import os
+import sys
 import time
 import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from trials.checks import FloatArray
 from trials.run.cell import Params, cell_number
@@ -191,6 +194,16 @@ def check_result(task: Task, result: object) -> BlockResult:
     return result
 
 
+@lru_cache(maxsize=1)
+def _thread_pools(_n_modules: int) -> Any:
+    """The loaded libraries that have threads of their own.
+
+    To look through all libraries takes a millisecond, and a round of a claim takes few.  A library
+    comes with the import of a module.  So they are looked for anew where there are more modules.
+    """
+    return ThreadpoolController()
+
+
 @contextlib.contextmanager
 def single_threaded_blas() -> Iterator[None]:
     """Cap every BLAS at one thread: those loaded now, and by environment those loaded later.
@@ -200,7 +213,7 @@ def single_threaded_blas() -> Iterator[None]:
     before = {name: os.environ.get(name) for name in BLAS_VARIABLES}
     os.environ.update(dict.fromkeys(BLAS_VARIABLES, "1"))
     try:
-        with threadpool_limits(limits=1):
+        with _thread_pools(len(sys.modules)).limit(limits=1):
             yield
     finally:
         for name, value in before.items():

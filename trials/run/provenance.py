@@ -15,7 +15,7 @@ import os
 import sys
 import threading
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
@@ -115,12 +115,17 @@ def digest_after_block(experiment: Experiment) -> str:
 
 def code_of_modules(modules: tuple[str, ...]) -> Code:
     """The code of modules, and of the modules that they import from this program."""
+    return _codes_of([modules])[0]
+
+
+def _codes_of(every: Iterable[tuple[str, ...]]) -> list[Code]:
+    """The codes of several lists of modules.  A file that many of them import is looked at once."""
     with _lock:
-        if modules not in _codes:
-            _codes[modules] = _code(modules)
-        found, code = _codes[modules]
-        _refuse_a_mixture(found)
-        return code
+        kept = [
+            _codes.get(modules) or _codes.setdefault(modules, _code(modules)) for modules in every
+        ]
+        _refuse_a_mixture({known.name: known for found, _ in kept for known in found}.values())
+        return [code for _, code in kept]
 
 
 def _code(modules: tuple[str, ...]) -> tuple[tuple[sources.Source, ...], Code]:
@@ -156,7 +161,7 @@ def _is_nameless(name: str) -> bool:
     return name in ("__main__", "__mp_main__") or name.startswith(sources.USER_PREFIX)
 
 
-def _refuse_a_mixture(found: tuple[sources.Source, ...]) -> None:
+def _refuse_a_mixture(found: Collection[sources.Source]) -> None:
     """Refuse sources that changed on disk, unless this process imported them before the change."""
     edited = set(sources.find_changed(found))
     for known in found:
@@ -174,7 +179,7 @@ def _refuse_a_mixture(found: tuple[sources.Source, ...]) -> None:
             warnings.warn(
                 f"{known.path} changed on disk; this process goes on with the version that it "
                 "imported",
-                stacklevel=3,
+                stacklevel=4,
             )
 
 
@@ -211,7 +216,8 @@ def run_code() -> dict[str, str]:
     cannot distinguish users' files of one name in different folders, so these are left out.
     """
     own = [known for name, known in sources.snapshot().items() if name.startswith("trials")]
-    every = [_parts(tuple(own)), *(code_of(one).parts for one in experiments())]
+    codes = _codes_of(map(_modules, experiments()))
+    every = [_parts(tuple(own)), *(code.parts for code in codes)]
     found: dict[str, set[str]] = {}
     for name, value in (part for parts in every for part in parts.items()):
         found.setdefault(name, set()).add(value)

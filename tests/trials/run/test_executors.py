@@ -1,6 +1,8 @@
 import os
 import signal
+import sys
 import threading
+import types
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import threadpoolctl
 
 from tests.trials.toys import TOY, appears, end_process, process_number, refuse, times
 from trials.checks import InvalidParameter
+from trials.run import block as blocks
 from trials.run import experiment as experiment_module
 from trials.run.engine import Demand, ensure
 from trials.run.executors import (
@@ -157,6 +160,21 @@ def test_blas_is_capped_inside_and_restored_outside(monkeypatch):
     assert counts() == before
     assert os.environ["OPENBLAS_NUM_THREADS"] == "3"
     assert "MKL_NUM_THREADS" not in os.environ
+
+
+def test_libraries_are_looked_for_anew_after_an_import_alone(monkeypatch):
+    looks, looked_for = [], threadpoolctl.ThreadpoolController
+    monkeypatch.setattr(blocks, "ThreadpoolController", lambda: looks.append(1) or looked_for())
+    blocks._thread_pools.cache_clear()
+    for _ in range(3):
+        with single_threaded_blas():
+            pass
+    assert len(looks) == 1
+    monkeypatch.setitem(sys.modules, "one_more", types.ModuleType("one_more"))
+    with single_threaded_blas():
+        pass
+    assert len(looks) == 2
+    blocks._thread_pools.cache_clear()
 
 
 # -- calls -------------------------------------------------------------------------------------
