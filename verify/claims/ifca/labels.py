@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import mpmath
@@ -296,6 +297,15 @@ def _not_too_close(point: Point) -> Point:
     return {**point, "alpha": max(abs(point["alpha"]), 0.01)}
 
 
+@cache
+def _samples_asked_for(left: sp.Expr, right: sp.Expr, hidden: float) -> sp.Expr:
+    """The n' at which ``left`` is ``hidden`` times ``right``, where ``left`` is proportional to n'.
+
+    Every claim of a form asks for it when it is built, and a proof's points ask one by one.
+    """
+    return sp.simplify(hidden * right * N_PRIME / left.doit())
+
+
 def in_regime(statement: Statement, constants: Mapping[str, float]) -> Callable[[Point], Point]:
     """A map from a point to the same point with the n' that the statement's assumption requires.
 
@@ -305,8 +315,8 @@ def in_regime(statement: Statement, constants: Mapping[str, float]) -> Callable[
     """
     (assumption,) = (a for a in statement.assumptions if a.name == "samples per client")
     assert assumption.constant is not None
-    least = constants[assumption.constant.name] * assumption.right * N_PRIME
-    need = sp.simplify(least / assumption.left.doit())
+    hidden = constants[assumption.constant.name]
+    need = _samples_asked_for(assumption.left, assumption.right, hidden)
     if N_PRIME in need.free_symbols:
         raise CannotTry(f"{statement.id}: {assumption.name!r} must be proportional to n")
     return lambda point: {

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -166,15 +167,34 @@ def _along_an_eigenvector(point: Point, soft: bool) -> tuple[_Round, int, FloatA
     return own, int(np.argmax(own.weights[0])), vectors[:, -1], float(values[-1])
 
 
-def _of_steps(statement: Statement, rule: str, n_steps: int, soft: bool) -> Reduction:
-    """The round of one rule and one number of steps, along one eigenvector of a Gram matrix."""
-    start, moment, weight, eigenvalue = sp.symbols("start moment lambda_ij x")
+#: A model at the start, a moment, a weight and an eigenvalue, along one eigenvector.
+_ALONG = sp.symbols("start moment lambda_ij x")
+
+
+@cache
+def _local_model(rule: str, n_steps: int, soft: bool) -> sp.Expr:
+    """A client's model after its local steps, as the steps are printed."""
+    start, moment, weight, eigenvalue = _ALONG
     model, step = start, eta * weight if soft else eta
     for _ in range(n_steps if rule == "fedavg" else 0):
         model = sp.expand(model - step * (eigenvalue * model - moment))
     if rule == "fedprox":
         model = (start + step * moment) / (1 + step * eigenvalue)
-    filtered = statement.definitions[P_avg if rule == "fedavg" else P_prox].subs(s, n_steps).doit()
+    return model
+
+
+@cache
+def _after_steps(definition: sp.Expr, n_steps: int) -> sp.Expr:
+    """A definition at a number of steps, without the sign of a sum."""
+    return definition.subs(s, n_steps).doit()
+
+
+def _of_steps(statement: Statement, rule: str, n_steps: int, soft: bool) -> Reduction:
+    """The round of one rule and one number of steps, along one eigenvector of a Gram matrix."""
+    start, moment, weight, eigenvalue = _ALONG
+    model = _local_model(rule, n_steps, soft)
+    definition = statement.definitions[P_avg if rule == "fedavg" else P_prox]
+    filtered = _after_steps(definition, n_steps)
     stated = filtered * (weight if soft else 1) * (moment - eigenvalue * start)
 
     def computed(point: Point) -> tuple[float, float]:
