@@ -182,7 +182,8 @@ def test_a_strangers_method_is_not_run_without_the_users_word(benchmarked):
         assert refused.exit_code == exits.USAGE, line
         assert f"asks for the code in {file}, which you have not run before" in refused.stderr
         assert not ran.exists(), line
-    assert invoke("benchmark", "--run", run, "--methods", "local,global").exit_code == 0
+    named = ("--methods", "local,global", "--executor", "serial")
+    assert invoke("benchmark", "--run", run, *named).exit_code == 0
     assert not ran.exists()
 
 
