@@ -40,7 +40,7 @@ def test_a_named_benchmark_fits_all_its_methods(name, table_of):
     ends = [dict(whole.federations[i]) for i in (0, -1)]
     for federation in ends:
         federation["m"] = max(federation["m"] // 4, 4 * federation.get("k", 2))
-        federation["n"] = min(federation["n"], 1000)
+        federation["n"] = min(federation["n"], 100)
     small = replace(whole, federations=tuple(ends), max_trials=4, level=0.5)
     found = table_of(small)
     assert len(found.federations) == 2
