@@ -522,8 +522,8 @@ def part_one(
     """
 
     def found(point: Point) -> float:
-        data, rng = with_outliers(point), np.random.default_rng(point["seed"])
-        fit, _ = spectral_part_one(data.points[None], data.k, rng)
+        data = with_outliers(point)
+        fit, _ = reductions.run_part_one(data, point["seed"])
         return share(overlaps(fit.labels[0], data.labels, data.k))
 
     def separated(point: Point) -> bool:
