@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,18 @@ from verify.procedures.search import Search
 
 
 def window(data: Clustered) -> RecoveryWindow:
-    """The penalties that recover a clustered data set."""
-    return recovery_window(data.points, data.labels)
+    """The penalties that recover a clustered data set.
+
+    Both sides of a claim, its conditions and its proof ask for them, and claims try like data sets.
+    """
+    points, labels = data.points.astype(np.float64), data.labels.astype(np.int64)
+    return _kept_window(points.tobytes(), points.shape, labels.tobytes())
+
+
+@lru_cache(maxsize=256)
+def _kept_window(points: bytes, shape: tuple[int, ...], labels: bytes) -> RecoveryWindow:
+    owner = np.frombuffer(labels, dtype=np.int64)
+    return recovery_window(np.frombuffer(points).reshape(shape), owner)
 
 
 def budget(profile: Profile) -> int:
