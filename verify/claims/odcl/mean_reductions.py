@@ -41,7 +41,7 @@ from bounds.odcl.symbols import (
     size_min,
 )
 from trials.checks import FloatArray, IntArray
-from trials.clustering.kmeans import KMeansFit, spectral_part_one
+from trials.clustering.kmeans import Approximation, KMeansFit, spectral_part_one
 from trials.models.matching import overlaps
 from verify.claims.common import Point
 from verify.claims.odcl.data_sets import Clustered
@@ -169,7 +169,7 @@ def share_of_wrong(
     )
 
 
-def run_part_one(data: Clustered, seed: int) -> tuple[KMeansFit, FloatArray]:
+def run_part_one(data: Clustered, seed: int) -> tuple[Approximation, FloatArray]:
     """Part I on the projected points: its fit and the basis.
 
     The sides of a claim and the quantities of its proof ask for the same run, one after the other.
@@ -180,7 +180,7 @@ def run_part_one(data: Clustered, seed: int) -> tuple[KMeansFit, FloatArray]:
 @lru_cache(maxsize=2)
 def _kept_run(
     points: bytes, shape: tuple[int, ...], k: int, seed: int
-) -> tuple[KMeansFit, FloatArray]:
+) -> tuple[Approximation, FloatArray]:
     own = np.frombuffer(points).reshape(1, *shape)
     return spectral_part_one(own, k, np.random.default_rng(seed))
 
