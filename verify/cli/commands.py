@@ -397,6 +397,7 @@ def mutate(**given: Any) -> int:
     is_flag=True,
     help="Move parameters too that no symbol of a statement reads: does it lack a condition?",
 )
+@click.option("--jobs", type=int, metavar="N", help="Workers.  [default: all cores]")
 @json_option
 @claims_option
 def falsify(**given: Any) -> int:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from trials.checks import InvalidParameter
 from trials.run.directory import find_run
 from trials.run.engine import refuse_other_code
+from trials.run.executors import make_executor
+from trials.run.store import RunStore
 from verify import session
 from verify.cli import exits
 from verify.cli.examined import examination_of, standing_of, writable_copy
 from verify.cli.screen import print_json, say
 from verify.evidence import Verdict
+from verify.mutation.examination import Standing
 from verify.mutation.inside import Found, look_inside
-from verify.papers import catalogue, recorded_files
+from verify.papers import ClaimsFile, catalogue, from_files, recorded_files
 from verify.plan import plan
 from verify.procedures.base import PROFILES
 from verify.stored import claim_documents
@@ -26,6 +31,7 @@ def falsify_run(
     n_places: int,
     seed: int,
     unread: bool,
+    jobs: int | None,
     as_json: bool,
     claims_files: Sequence[str],
 ) -> int:
@@ -39,7 +45,6 @@ def falsify_run(
         raise InvalidParameter(f"--seed={seed} must be at least 0")
     directory = find_run(run)
     store, config = session.open_run(directory, readonly=True)
-    found: list[Found] = []
     with store:
         papers = catalogue(recorded_files(store, claims_files))
         decided = claim_documents(store)
@@ -49,22 +54,94 @@ def falsify_run(
             raise InvalidParameter(
                 f"{directory}: has decided none of these claims; `status` lists its claims"
             )
-        supported = [
-            planned
-            for planned in chosen
-            if decided[str(planned.selection)]["evidence"]["verdict"] == Verdict.SUPPORTED
-        ]
-        drawn = (planned.procedure.experiment() for planned in supported)
+        names = [str(planned.selection) for planned in chosen]
+        standings = [standing_of(decided[name]["evidence"]) for name in names]
+        drawn = (
+            planned.procedure.experiment()
+            for planned, standing in zip(chosen, standings, strict=True)
+            if standing.verdict == Verdict.SUPPORTED
+        )
         refuse_other_code(store, (experiment for experiment in drawn if experiment is not None))
-        with writable_copy(store) as (copy, executor):
-            for planned in chosen:
-                name = str(planned.selection)
-                standing = standing_of(decided[name]["evidence"])
-                examination = examination_of(planned, config.profile, standing, copy, executor)
-                found.append(look_inside(examination, n_places, seed=seed, unread=unread))
-                if not as_json:
-                    _print(found[-1], named_alone=len(chosen) == 1)
-    return _close(found, as_json)
+        found: dict[str, Found] = {}
+        request = LookRequest(
+            selections=tuple(names),
+            standings=tuple(standings),
+            profile=config.profile,
+            n_places=n_places,
+            seed=seed,
+            unread=unread,
+            run=str(store.path.resolve()),
+            files=papers.files,
+        )
+        for name, one in _look(request, jobs):
+            found[name] = one
+            if not as_json:
+                _print(one, named_alone=len(chosen) == 1)
+    return _close([found[name] for name in names], as_json)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LookRequest:
+    """Everything that a worker needs to look inside the conditions of some claims."""
+
+    selections: tuple[str, ...]
+    standings: tuple[Standing, ...]
+    profile: str
+    n_places: int
+    seed: int
+    unread: bool
+    run: str
+    files: tuple[ClaimsFile, ...] = ()
+
+    def part(self, first: int, step: int) -> LookRequest:
+        """Every so many-th claim."""
+        return replace(
+            self,
+            selections=self.selections[first::step],
+            standings=self.standings[first::step],
+        )
+
+
+def look_request(request: LookRequest) -> list[tuple[str, Found]]:
+    """Look inside the conditions of some claims.  A worker calls this function."""
+    return list(_look_here(request))
+
+
+def _look_here(request: LookRequest) -> Iterator[tuple[str, Found]]:
+    """The outcomes of some claims, whose trials are drawn on one copy of the run."""
+    claims = plan(from_files(request.files), request.selections, PROFILES[request.profile]).claims
+    named = {str(planned.selection): planned for planned in claims}
+    with (
+        RunStore.open(Path(request.run), readonly=True) as store,
+        writable_copy(store) as (copy, executor),
+    ):
+        for name, standing in zip(request.selections, request.standings, strict=True):
+            examination = examination_of(named[name], request.profile, standing, copy, executor)
+            yield (
+                name,
+                look_inside(
+                    examination, request.n_places, seed=request.seed, unread=request.unread
+                ),
+            )
+
+
+def _look(request: LookRequest, jobs: int | None) -> Iterator[tuple[str, Found]]:
+    """The outcomes of all claims, from several processes where there are several jobs.
+
+    A part is every so many-th claim, because claims of one theorem cost alike.  There are two parts
+    a worker and no more, because each copies the run.
+    """
+    with make_executor("processes", jobs) as executor:
+        n_parts = min(len(request.selections), executor.capacity)
+        if jobs == 1 or n_parts == 1:
+            yield from _look_here(request)
+            return
+        calls = [
+            executor.submit_call(look_request, request.part(first, n_parts))
+            for first in range(n_parts)
+        ]
+        for call in calls:
+            yield from call.result()
 
 
 def _print(found: Found, *, named_alone: bool) -> None:

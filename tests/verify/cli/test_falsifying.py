@@ -12,6 +12,7 @@ from verify.cli import exits, falsifying
 from verify.cli.app import application
 from verify.mutation.inside import Found
 
+pytestmark = pytest.mark.usefixtures("forked_workers")
 #: A search, one that trials decide cell by cell, and one that no place can be asked about.
 SEARCH, TRIALS, REFUTED = "ifca.cor1-burn-in", "ifca.eq30", "odcl.fig5-phase-as-printed"
 
@@ -25,8 +26,9 @@ def finished(tmp_path_factory):
     return directory
 
 
-def falsify(*arguments):
-    return CliRunner().invoke(application, ["falsify", *map(str, arguments)])
+def falsify(*arguments, jobs=1):
+    asked = ["falsify", *map(str, arguments), "--jobs", str(jobs)]
+    return CliRunner().invoke(application, asked)
 
 
 def trials_of(run):
@@ -46,6 +48,13 @@ def test_every_supported_claim_is_tried_and_the_run_stays_as_it_was(finished):
         "1 claims at 3 places, and 1 searches with a larger budget: 0 claims are refuted"
     )
     assert trials_of(finished) == before
+
+
+def test_workers_find_what_one_process_finds(finished):
+    one, two = (falsify(finished, "--places", 3, "--json", jobs=jobs) for jobs in (1, 2))
+    assert one.exit_code == two.exit_code == exits.EXPECTED, two.output
+    assert json.loads(one.output) == json.loads(two.output)
+    assert [each["claim"] for each in json.loads(two.output)["claims"]] == [SEARCH, TRIALS, REFUTED]
 
 
 def test_a_claim_that_cannot_be_tried_says_why_where_it_is_named(finished):
@@ -86,11 +95,12 @@ def test_a_run_of_other_code_is_refused_before_any_place(finished, monkeypatch):
     [
         (["--places", 0], "--places=0 must be at least 1"),
         (["--seed", -1], "--seed=-1 must be at least 0"),
+        (["--jobs", 0], "must be an integer from 1 to 1024"),
         (["odcl.lemma3"], "has decided none of these claims"),
         (["odcl.lema3"], "did you mean odcl.lemma3"),
     ],
 )
 def test_bad_input_is_refused_before_work_starts(finished, arguments, message):
-    result = falsify(finished, *arguments)
+    result = CliRunner().invoke(application, ["falsify", str(finished), *map(str, arguments)])
     assert result.exit_code == exits.USAGE
     assert message in result.output
