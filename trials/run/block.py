@@ -195,11 +195,11 @@ def check_result(task: Task, result: object) -> BlockResult:
 
 
 @lru_cache(maxsize=1)
-def _thread_pools(_n_modules: int) -> Any:
+def _thread_pools(_n_modules: int, _last_module: str) -> Any:
     """The loaded libraries that have threads of their own.
 
     To look through all libraries takes a millisecond, and a round of a claim takes few.  A library
-    comes with the import of a module.  So they are looked for anew where there are more modules.
+    comes with the import of a module.  So they are looked for anew after an import.
     """
     return ThreadpoolController()
 
@@ -213,7 +213,7 @@ def single_threaded_blas() -> Iterator[None]:
     before = {name: os.environ.get(name) for name in BLAS_VARIABLES}
     os.environ.update(dict.fromkeys(BLAS_VARIABLES, "1"))
     try:
-        with _thread_pools(len(sys.modules)).limit(limits=1):
+        with _thread_pools(len(sys.modules), next(reversed(sys.modules))).limit(limits=1):
             yield
     finally:
         for name, value in before.items():

@@ -391,11 +391,13 @@ def mutate(**given: Any) -> int:
     metavar="N",
     help="Random places of a claim.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Of the places.")
+@click.option(
+    "--seed", type=int, default=0, show_default=True, metavar="N", help="Seed of the places."
+)
 @click.option(
     "--unread",
     is_flag=True,
-    help="Move parameters too that no symbol of a statement reads: does it lack a condition?",
+    help="Move also what no symbol of the statement reads: does the statement lack a condition?",
 )
 @click.option("--jobs", type=int, metavar="N", help="Workers.  [default: all cores]")
 @json_option
@@ -403,10 +405,10 @@ def mutate(**given: Any) -> int:
 def falsify(**given: Any) -> int:
     """Look for places inside a claim's conditions at which its bound fails.
 
-    The cells of a supported claim were chosen.  Here its parameters are moved at random, by up to a
-    factor 10^6, and the claim is decided at each place alone.  Searches have four times their
-    budget.  Trials are drawn on a copy of the run.  The exit code is 1 where a claim is refuted:
-    the bound is false there, or the statement lacks a condition.
+    The cells of a supported claim were chosen.  Here the parameters that its symbols read are moved
+    at random, by up to a factor 10^6, and the claim is decided at each place alone.  Searches have
+    another seed and four times their budget.  Trials are drawn on a copy of the run.  The exit code
+    is 1 where a claim is refuted: the bound is false there, or the statement lacks a condition.
 
     \b
     Examples:

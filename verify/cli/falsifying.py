@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,15 +15,21 @@ from trials.run.executors import make_executor
 from trials.run.store import RunStore
 from verify import session
 from verify.cli import exits
-from verify.cli.examined import examination_of, standing_of, writable_copy
+from verify.cli.examined import examination_of, standing_of
 from verify.cli.screen import print_json, say
 from verify.evidence import Verdict
 from verify.mutation.examination import Standing
 from verify.mutation.inside import Found, look_inside
+from verify.mutation.outcomes import in_one_line
 from verify.papers import ClaimsFile, catalogue, from_files, recorded_files
 from verify.plan import plan
 from verify.procedures.base import PROFILES
 from verify.stored import claim_documents
+
+#: Claims in a row that a worker tries with its copy of the run opened once.
+_TOGETHER = 4
+#: Reasons that are printed of one claim.
+_REASONS = 3
 
 
 def falsify_run(
@@ -62,27 +70,32 @@ def falsify_run(
             if standing.verdict == Verdict.SUPPORTED
         )
         refuse_other_code(store, (experiment for experiment in drawn if experiment is not None))
-        found: dict[str, Found] = {}
-        request = LookRequest(
-            selections=tuple(names),
-            standings=tuple(standings),
-            profile=config.profile,
-            n_places=n_places,
-            seed=seed,
-            unread=unread,
-            run=str(store.path.resolve()),
-            files=papers.files,
-        )
-        for name, one in _look(request, jobs):
-            found[name] = one
-            if not as_json:
-                _print(one, named_alone=len(chosen) == 1)
-    return _close([found[name] for name in names], as_json)
+        found = []
+        with tempfile.TemporaryDirectory() as folder:
+            request = LookRequest(
+                selections=tuple(names),
+                standings=tuple(standings),
+                profile=config.profile,
+                n_places=n_places,
+                seed=seed,
+                unread=unread,
+                run=str(store.path.resolve()),
+                folder=folder,
+                files=papers.files,
+            )
+            for one in _look(request, jobs):
+                found.append(one)
+                if not as_json:
+                    _print(one, is_named=bool(claims))
+    return _close(found, as_json)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LookRequest:
-    """Everything that a worker needs to look inside the conditions of some claims."""
+    """Everything that a worker needs to look inside the conditions of some claims.
+
+    ``folder`` holds one copy of the run for each worker.
+    """
 
     selections: tuple[str, ...]
     standings: tuple[Standing, ...]
@@ -91,89 +104,98 @@ class LookRequest:
     seed: int
     unread: bool
     run: str
+    folder: str
     files: tuple[ClaimsFile, ...] = ()
 
-    def part(self, first: int, step: int) -> LookRequest:
-        """Every so many-th claim."""
-        return replace(
-            self,
-            selections=self.selections[first::step],
-            standings=self.standings[first::step],
-        )
+    def part(self, first: int) -> LookRequest:
+        """A few claims in a row."""
+        rows = slice(first, first + _TOGETHER)
+        return replace(self, selections=self.selections[rows], standings=self.standings[rows])
 
 
-def look_request(request: LookRequest) -> list[tuple[str, Found]]:
+def look_request(request: LookRequest) -> list[Found]:
     """Look inside the conditions of some claims.  A worker calls this function."""
     return list(_look_here(request))
 
 
-def _look_here(request: LookRequest) -> Iterator[tuple[str, Found]]:
-    """The outcomes of some claims, whose trials are drawn on one copy of the run."""
+def _look_here(request: LookRequest) -> Iterator[Found]:
+    """The outcomes of some claims, whose trials are drawn on this process's copy of the run."""
     claims = plan(from_files(request.files), request.selections, PROFILES[request.profile]).claims
     named = {str(planned.selection): planned for planned in claims}
-    with (
-        RunStore.open(Path(request.run), readonly=True) as store,
-        writable_copy(store) as (copy, executor),
-    ):
+    copy = Path(request.folder) / f"{os.getpid()}.sqlite"
+    if not copy.exists():
+        with RunStore.open(Path(request.run), readonly=True) as store:
+            store.copy_to(copy)
+    with RunStore.open(copy) as scratch, make_executor("serial") as executor:
         for name, standing in zip(request.selections, request.standings, strict=True):
-            examination = examination_of(named[name], request.profile, standing, copy, executor)
-            yield (
-                name,
-                look_inside(
+            examination = examination_of(named[name], request.profile, standing, scratch, executor)
+            try:
+                found = look_inside(
                     examination, request.n_places, seed=request.seed, unread=request.unread
-                ),
-            )
+                )
+            except Exception as error:  # a claim of one's own: the others are tried all the same
+                told = f"{type(error).__name__}: {in_one_line(error)}"
+                found = Found(claim=name, procedure="", error=told)
+            yield replace(found, claim=name)
 
 
-def _look(request: LookRequest, jobs: int | None) -> Iterator[tuple[str, Found]]:
-    """The outcomes of all claims, from several processes where there are several jobs.
-
-    A part is every so many-th claim, because claims of one theorem cost alike.  There are two parts
-    a worker and no more, because each copies the run.
+def _look(request: LookRequest, jobs: int | None) -> Iterator[Found]:
+    """The outcomes of all claims in their order, from several processes where there are several
+    jobs.
     """
     with make_executor("processes", jobs) as executor:
-        n_parts = min(len(request.selections), executor.capacity)
-        if jobs == 1 or n_parts == 1:
+        if jobs == 1 or len(request.selections) <= _TOGETHER:
             yield from _look_here(request)
             return
         calls = [
-            executor.submit_call(look_request, request.part(first, n_parts))
-            for first in range(n_parts)
+            executor.submit_call(look_request, request.part(first))
+            for first in range(0, len(request.selections), _TOGETHER)
         ]
         for call in calls:
             yield from call.result()
 
 
-def _print(found: Found, *, named_alone: bool) -> None:
-    """One claim's places.  A claim that cannot be asked is named where it was asked for alone."""
-    if found.why:
-        if named_alone:
+def _print(found: Found, *, is_named: bool) -> None:
+    """One claim's places.  The reason why it was not tried is printed where the user named it."""
+    if found.error:
+        say(f"{found.claim}: not tried, because its own code failed ({found.error})")
+    elif found.why:
+        if is_named:
             say(f"{found.claim}: not tried, because {found.why}")
-        return
-    if not found.n_places:
-        outcome = "refuted by" if found.refuted else "not refuted by"
-        say(f"{found.claim}: {outcome} a larger search")
+    elif not found.n_places:
+        outcome = "refuted" if found.refuted else "not refuted"
+        say(f"{found.claim}: {outcome} by a larger search")
     else:
         say(
             f"{found.claim}: refuted at {len(found.refuted)} of {found.n_places} places; "
             f"{found.n_held} hold, {found.n_void} say nothing, {found.n_open} are open, "
             f"{found.n_failed} cannot be tried"
         )
-    for place, summary in found.refuted:
-        say(f"  {place}")
-        say(f"    {summary}")
+    for reason, n in found.failures[:_REASONS]:
+        say(f"  {n} cannot be tried: {reason}")
+    for place in found.refuted:
+        say("  " + (", ".join(f"{k}={v}" for k, v in place.cell.items()) or "a point"))
+        say(f"    {place.summary}")
 
 
 def _close(found: Sequence[Found], as_json: bool) -> int:
-    tried = [f for f in found if not f.why]
+    tried = [f for f in found if not f.why and not f.error]
     by_trials = [f for f in tried if f.n_places]
     n_places = sum(f.n_places for f in by_trials)
     refuted = [f for f in tried if f.refuted]
+    failed = [f.claim for f in found if f.error]
     if as_json:
-        print_json({"refuted": [f.claim for f in refuted], "claims": [f.as_dict() for f in found]})
-    else:
-        say(
-            f"{len(by_trials)} claims at {n_places:,} places, and {len(tried) - len(by_trials)} "
-            f"searches with a larger budget: {len(refuted)} claims are refuted"
+        print_json(
+            {
+                "refuted": [f.claim for f in refuted],
+                "failed": failed,
+                "claims": [f.as_dict() for f in found],
+            }
         )
-    return exits.UNEXPECTED if refuted else exits.EXPECTED
+    else:
+        told = (
+            f"claims at random places: {len(by_trials)} ({n_places:,} places); searches with a "
+            f"larger budget: {len(tried) - len(by_trials)}; refuted: {len(refuted)}"
+        )
+        say(told + (f"; failed: {len(failed)}" if failed else ""))
+    return exits.UNEXPECTED if refuted or failed else exits.EXPECTED

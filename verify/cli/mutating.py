@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from bounds.readable import readable_text
 from trials.checks import InvalidParameter
-from trials.run.directory import find_run
-from trials.run.executors import make_executor
+from trials.run.directory import STORE_NAME, find_run
+from trials.run.executors import Executor, make_executor
 from trials.run.store import RunStore
 from verify import session
 from verify.cli import exits
-from verify.cli.examined import examination_of, standing_of, writable_copy
+from verify.cli.examined import examination_of, standing_of
 from verify.cli.screen import definition, print_json, say, table
 from verify.mutation.examination import Standing
 from verify.mutation.mutants import CONDITIONS
@@ -108,9 +110,19 @@ def _whole(
     store: RunStore, chosen: Sequence[Planned], standings: Sequence[Standing], profile: str
 ) -> Iterator[Score]:
     """Every mutant, with boundaries, on a copy of the trials to which mutants may add."""
-    with writable_copy(store) as (copy, executor):
+    with _scratch(store) as (copy, executor):
         for planned, standing in zip(chosen, standings, strict=True):
             yield score_mutants(examination_of(planned, profile, standing, copy, executor))
+
+
+@contextmanager
+def _scratch(store: RunStore) -> Iterator[tuple[RunStore, Executor]]:
+    """A copy of a store, open for writing, with the function that draws its trials."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / STORE_NAME
+        store.copy_to(copy)
+        with RunStore.open(copy) as scratch, make_executor("serial") as executor:
+            yield scratch, executor
 
 
 #: Document -> what decides it.
@@ -127,7 +139,7 @@ def _tell_apart(
     """
     decided = claim_documents(store)
     scores = []
-    with writable_copy(store) as (copy, executor):
+    with _scratch(store) as (copy, executor):
         for planned in chosen:
             name = str(planned.selection)
             standing = standing_of(decided[name]["evidence"])

@@ -199,8 +199,9 @@ class Conditions:
         self, cell: Params, procedure: Procedure, level: float, n_new: int
     ) -> Verdict | None:
         """The verdict on a procedure in one cell, None where its trials fail or are too dear."""
-        evidence = self._examination.alone(cell, procedure, level, n_new)
-        if evidence is None:
+        try:
+            evidence = self._examination.alone(cell, procedure, level, n_new)
+        except REFUSALS:
             return None
         coarse = evidence.resolution is not None and evidence.verdict is Verdict.SUPPORTED
         return None if coarse else evidence.verdict

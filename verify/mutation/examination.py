@@ -28,6 +28,10 @@ MAX_NEW_TRIALS = 400_000
 REFUSALS = (InvalidParameter, OutsideTheorem, ArithmeticError, ValueError, KeyError, MemoryError)
 
 
+class TooManyTrials(InvalidParameter):
+    """More new trials are asked for than are allowed."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Standing:
     """The verdict of the unchanged statement, as a run decided it."""
@@ -127,7 +131,7 @@ class Examination:
                 if demand.experiment.cost is not None:
                     seconds += new * demand.experiment.cost(params)
             if self.executor is None or spent > n_new or seconds > self.new_seconds:
-                raise InvalidParameter(
+                raise TooManyTrials(
                     f"it asks for {spent} trials that the run does not hold"
                     + (f", or {seconds:.0f} s of CPU" if seconds else "")
                 )
@@ -139,17 +143,17 @@ class Examination:
             procedure = procedure.with_budget(QUICK_BUDGET)
         return decide(procedure, self.placebos, self.trials, level)
 
-    def alone(
-        self, cell: Params, procedure: Procedure, level: float, n_new: int
-    ) -> Evidence | None:
+    def alone(self, cell: Params, procedure: Procedure, level: float, n_new: int) -> Evidence:
         """The evidence that a procedure gives in one cell at an error level, without placebos.
 
-        None where some of its trials fail, or more than ``n_new`` are missing.
+        Raises
+        ------
+        InvalidParameter, OutsideTheorem
+            As `evidence`, and when a trial fails.
         """
         standing = replace(self.standing, level=level)
         asked = replace(self, placebos=(), standing=standing)
-        try:
-            evidence = asked.evidence(procedure.in_cells([cell]), n_new=n_new)
-        except REFUSALS:
-            return None
-        return None if evidence.n_failed else evidence
+        evidence = asked.evidence(procedure.in_cells([cell]), n_new=n_new)
+        if evidence.n_failed:
+            raise InvalidParameter("some of its trials fail")
+        return evidence

@@ -276,6 +276,7 @@ def scattered(
     *,
     seed: int = 0,
     unread: bool = True,
+    fixed: Collection[str] = (),
 ) -> Iterator[tuple[Params, Mapping[str, Any]]]:
     """A claim's cells, and then cells with some parameters moved at random, each with the values of
     all symbols.
@@ -287,10 +288,11 @@ def scattered(
     procedure, store, symbols : as for `Places`.
     seed : of the moves.
     unread : whether parameters are moved that none of the symbols reads.
+    fixed : names of parameters that are not moved.
     """
     own = [full_cell(procedure, cell) for cell in procedure.cells_alone()]
     trials = ReadOnce(store)
-    movable = _movable(procedure, own, symbols, trials, unread=unread)
+    movable = _movable(procedure, own, symbols, trials, unread=unread).difference(fixed)
     for cell, start in _moved_at_random(procedure, own, movable, seed):
         try:
             yield cell, procedure.values_at(cell, start, trials)

@@ -1,25 +1,29 @@
 """A supported statement where nobody chose to look: random places inside its conditions.
 
 A statement speaks wherever its conditions hold, and its cells are a few of these places.  A bound
-that fails at another one refutes the statement, or shows a condition that it lacks.  The places are
-those of `verify.mutation.harder.scattered`: up to five parameters are moved by up to a factor 10^6.
-The claim's own procedure decides at each of them alone, without placebos.
+that fails at another one refutes the statement with the constants that its claim exhibits, or
+shows a condition that it lacks.  The places are those of `verify.mutation.harder.scattered`: up to
+five parameters are moved by up to a factor 10^6, or 64 where an experiment declares no cost.  The
+claim's own procedure decides at each of them alone, without placebos.
 
 A parameter is moved where a symbol of the statement or of its conditions reads it.  A statement
 does not speak of the others: a figure has its own dimension.  They are moved on demand.  A
-refutation then shows a condition that the statement lacks, or another problem than its own.
+refutation then shows a condition that the statement lacks, or that the place is another problem.
 
-Every place has `N_FIRST` trials.  Those that these put in doubt have `N_MORE`.  The level of a
-claim is shared by all places and both looks, so that a true statement is refuted somewhere with at
-most the probability with which a run refutes it.
+A place has `N_FIRST` trials, or one block.  A place that these put in doubt has `N_MORE`, or its
+first ones again where more are too dear.  The level of a claim is shared by all places and both
+looks.  So one call refutes a true statement with at most that probability, where its procedure is
+exact.
 
-A search has no cells.  It looks with four times the budget of its claim.
+A search has no cells.  It looks from another seed with four times the budget of its claim.
 """
 
 from __future__ import annotations
 
+import math
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from typing import Any
@@ -27,13 +31,13 @@ from typing import Any
 import numpy as np
 
 from trials.run.cell import Params
-from verify.evidence import Verdict
+from verify.evidence import Evidence, Verdict
 from verify.mutation.conditions import CONTROL_BUDGET
-from verify.mutation.examination import Examination
-from verify.mutation.harder import full_cell, scattered
+from verify.mutation.examination import REFUSALS, Examination, TooManyTrials
+from verify.mutation.harder import GROWTH, full_cell, scattered
 from verify.mutation.meaning import symbols_of
-from verify.mutation.opened import cost_of
-from verify.mutation.outcomes import name_cell
+from verify.mutation.opened import cost_of, declares_cost
+from verify.mutation.outcomes import in_one_line
 from verify.procedures.interface import Procedure
 from verify.procedures.placebos import at_most
 
@@ -47,6 +51,19 @@ DOUBT = 0.05
 MAX_NEW_TRIALS = 10_000
 #: CPU seconds of a place's first trials, as experiments declare them.  Dearer places are left out.
 SECONDS = 1.0
+#: CPU seconds of a claim, after which no further place is tried.
+SECONDS_OF_A_CLAIM = 120.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refuted:
+    """A place at which the bound fails: the whole cell, and the sentence of the evidence.
+
+    A point of a larger search has no cell.
+    """
+
+    cell: Params
+    summary: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,14 +72,16 @@ class Found:
 
     Attributes
     ----------
+    claim : its id, with the user's own values where it was run at some.
     n_places : places that were tried.  Zero for a search, and for a procedure that decides on all
         of its cells together.
-    n_held : places where the first trials support the bound at the level `DOUBT`.
+    n_held : places where the trials support the bound.
     n_void : places where the bound says nothing, because no value could be above it.
-    n_open : places where the trials leave it open.
-    n_failed : places where a trial failed, or where the procedure cannot decide.
-    refuted : the places where the bound fails, in words, each with the sentence of the evidence.
+    n_open : places where the trials leave it open, or support it down to some probability only.
+    failures : reasons why a place could not be decided, each with the number of places.
+    refuted : the places where the bound fails.
     why : the reason where nothing was tried.
+    error : the exception of a claim whose own code failed.
     """
 
     claim: str
@@ -71,9 +90,15 @@ class Found:
     n_held: int = 0
     n_void: int = 0
     n_open: int = 0
-    n_failed: int = 0
-    refuted: tuple[tuple[str, str], ...] = ()
+    failures: tuple[tuple[str, int], ...] = ()
+    refuted: tuple[Refuted, ...] = ()
     why: str = ""
+    error: str = ""
+
+    @property
+    def n_failed(self) -> int:
+        """Places that could not be decided."""
+        return sum(n for _, n in self.failures)
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready data."""
@@ -102,6 +127,8 @@ def look_inside(
             return _search_more(examination, procedure, found)
         if not procedure.cells_alone():
             return replace(found, why="its procedure decides on all of its cells together")
+        if getattr(procedure, "sampling", None) is None:
+            return replace(found, why="its procedure says nowhere how many trials it draws")
         places = list(islice(_places(examination, procedure, seed, unread), n_places))
         if not places:
             return replace(found, why="no place is cheap enough, or no parameter can be moved")
@@ -112,49 +139,89 @@ def _search_more(examination: Examination, procedure: Procedure, found: Found) -
     """The same search with a larger budget."""
     larger = procedure.repeated(CONTROL_BUDGET)
     if larger is None:
-        return replace(found, why="its search has one budget")
+        return replace(found, why="its search cannot be repeated with a larger budget")
     evidence = larger.decide(examination.store, examination.standing.level)
     if evidence.verdict is Verdict.REFUTED:
-        return replace(found, refuted=(("a point of a larger search", evidence.summary),))
-    return replace(found, n_held=1)
+        return replace(found, refuted=(Refuted(cell={}, summary=evidence.summary),))
+    held = evidence.verdict is Verdict.SUPPORTED
+    return replace(found, n_held=int(held), n_open=int(not held))
 
 
 def _places(
     examination: Examination, procedure: Procedure, seed: int, unread: bool
 ) -> Iterator[Params]:
     """Cheap cells inside the conditions that are none of the claim's own, none of them twice."""
-    seen = {repr(full_cell(procedure, cell)) for cell in procedure.cells_alone()}
+    own = [full_cell(procedure, cell) for cell in procedure.cells_alone()]
+    seen = {repr(cell) for cell in own}
     symbols = symbols_of(examination.claim.statement)
     experiment = procedure.experiment()
     n_first = max(N_FIRST, 0 if experiment is None else experiment.block_size)
-    for cell, _ in scattered(procedure, examination.trials, symbols, seed=seed, unread=unread):
-        if (key := repr(cell)) not in seen and n_first * cost_of(procedure, cell) <= SECONDS:
+    declared = declares_cost(procedure)
+    places = scattered(
+        procedure,
+        examination.trials,
+        symbols,
+        seed=seed,
+        unread=unread,
+        fixed=frozenset(examination.values),
+    )
+    for cell, _ in places:
+        if (key := repr(cell)) in seen or n_first * cost_of(procedure, cell) > SECONDS:
+            continue
+        if declared or min(_growth(cell, start) for start in own) <= GROWTH:
             seen.add(key)
             yield cell
 
 
+def _growth(cell: Params, start: Params) -> float:
+    """The product of the factors by which whole numbers of a cell exceed those of another one."""
+    return math.prod(
+        max(1.0, value / start[name])
+        for name, value in cell.items()
+        if isinstance(value, int) and isinstance(start.get(name), int) and start[name] > 0
+    )
+
+
 def _look(
-    examination: Examination, procedure: Procedure, found: Found, places: list[Params]
+    examination: Examination, procedure: Procedure, found: Found, places: Sequence[Params]
 ) -> Found:
     """The verdicts at some places, the doubtful ones with more trials."""
     level = examination.standing.level / (2 * len(places))
     few, more = at_most(procedure, N_FIRST), at_most(procedure, N_MORE)
-    counted: Counter[Verdict | None] = Counter()
+    end = time.process_time() + SECONDS_OF_A_CLAIM
+    counted: Counter[Verdict] = Counter()
+    failures: Counter[str] = Counter()
     refuted = []
     for cell in places:
-        evidence = examination.alone(cell, few, DOUBT, MAX_NEW_TRIALS)
-        if evidence is not None and evidence.verdict is Verdict.REFUTED:
-            looks = (examination.alone(cell, p, level, MAX_NEW_TRIALS) for p in (more, few))
-            evidence = next((e for e in looks if e is not None), None)
-        counted[None if evidence is None else evidence.verdict] += 1
-        if evidence is not None and evidence.verdict is Verdict.REFUTED:
-            refuted.append((name_cell(cell), evidence.summary))
+        if time.process_time() > end:
+            break
+        try:
+            evidence = examination.alone(cell, few, DOUBT, MAX_NEW_TRIALS)
+            if evidence.verdict is Verdict.REFUTED:
+                evidence = _second_look(examination, cell, few, more, level)
+        except REFUSALS as error:
+            failures[in_one_line(error)] += 1
+            continue
+        coarse = evidence.verdict is Verdict.SUPPORTED and evidence.resolution is not None
+        counted[Verdict.INCONCLUSIVE if coarse else evidence.verdict] += 1
+        if evidence.verdict is Verdict.REFUTED:
+            refuted.append(Refuted(cell=cell, summary=evidence.summary))
     return replace(
         found,
-        n_places=len(places),
+        n_places=counted.total() + failures.total(),
         n_held=counted[Verdict.SUPPORTED],
         n_void=counted[Verdict.VACUOUS],
         n_open=counted[Verdict.INCONCLUSIVE],
-        n_failed=counted[None],
+        failures=tuple(failures.most_common()),
         refuted=tuple(refuted),
     )
+
+
+def _second_look(
+    examination: Examination, cell: Params, few: Procedure, more: Procedure, level: float
+) -> Evidence:
+    """The evidence at a place in doubt, from its first trials where more are too dear."""
+    try:
+        return examination.alone(cell, more, level, MAX_NEW_TRIALS)
+    except TooManyTrials:
+        return examination.alone(cell, few, level, MAX_NEW_TRIALS)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import tempfile
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -10,7 +12,7 @@ from click.testing import CliRunner
 from trials.run.store import RunStore, StoreError
 from verify.cli import exits, falsifying
 from verify.cli.app import application
-from verify.mutation.inside import Found
+from verify.mutation.inside import Found, Refuted
 
 pytestmark = pytest.mark.usefixtures("forked_workers")
 #: A search, one that trials decide cell by cell, and one that no place can be asked about.
@@ -31,6 +33,10 @@ def falsify(*arguments, jobs=1):
     return CliRunner().invoke(application, asked)
 
 
+def copies():
+    return set(Path(tempfile.gettempdir()).glob("*/*.sqlite"))
+
+
 def trials_of(run):
     with RunStore.open(run / "store.sqlite", readonly=True) as store:
         return store.verify()
@@ -45,13 +51,17 @@ def test_every_supported_claim_is_tried_and_the_run_stays_as_it_was(finished):
     assert [line for line in lines if line.startswith(f"{TRIALS}: refuted at 0 of 3 places;")]
     assert not [line for line in lines if line.startswith(REFUTED)]
     assert lines[-1] == (
-        "1 claims at 3 places, and 1 searches with a larger budget: 0 claims are refuted"
+        "claims at random places: 1 (3 places); searches with a larger budget: 1; refuted: 0"
     )
     assert trials_of(finished) == before
 
 
-def test_workers_find_what_one_process_finds(finished):
+def test_workers_find_what_one_process_finds(finished, monkeypatch):
+    """Two claims and then one, each with its own verdict in the run, and no copy is left."""
+    monkeypatch.setattr(falsifying, "_TOGETHER", 2)
+    before = copies()
     one, two = (falsify(finished, "--places", 3, "--json", jobs=jobs) for jobs in (1, 2))
+    assert copies() == before
     assert one.exit_code == two.exit_code == exits.EXPECTED, two.output
     assert json.loads(one.output) == json.loads(two.output)
     assert [each["claim"] for each in json.loads(two.output)["claims"]] == [SEARCH, TRIALS, REFUTED]
@@ -66,16 +76,44 @@ def test_a_claim_that_cannot_be_tried_says_why_where_it_is_named(finished):
 def test_a_refuted_claim_is_printed_with_its_place_and_ends_with_another_exit_code(
     finished, monkeypatch
 ):
-    found = Found(
-        claim=TRIALS, procedure="P", n_places=2, n_held=1, refuted=(("m=7, d=3", "above it"),)
-    )
+    place = Refuted(cell={"m": 7, "gamma": 0.1 + 0.2}, summary="above it")
+    found = Found(claim=TRIALS, procedure="P", n_places=2, n_held=1, refuted=(place,))
     monkeypatch.setattr(falsifying, "look_inside", lambda *_, **__: found)
     result = falsify(finished, TRIALS)
     assert result.exit_code == exits.UNEXPECTED
-    assert result.output.splitlines()[1:3] == ["  m=7, d=3", "    above it"]
+    assert result.output.splitlines()[1:3] == [
+        "  m=7, gamma=0.30000000000000004",
+        "    above it",
+    ]
     printed = json.loads(falsify(finished, TRIALS, "--json").output)
     assert printed["refuted"] == [TRIALS]
-    assert printed["claims"][0]["refuted"] == [["m=7, d=3", "above it"]]
+    assert printed["claims"][0]["refuted"] == [vars(place)]
+
+
+def test_a_claim_whose_own_code_fails_does_not_end_the_others(finished, monkeypatch):
+    look = falsifying.look_inside
+
+    def failing(examination, *given, **more):
+        if examination.claim.id == SEARCH:
+            raise TypeError("of one's own")
+        return look(examination, *given, **more)
+
+    monkeypatch.setattr(falsifying, "look_inside", failing)
+    result = falsify(finished, "--places", 2)
+    assert result.exit_code == exits.UNEXPECTED
+    lines = result.output.splitlines()
+    told = "not tried, because its own code failed (TypeError: of one's own)"
+    assert f"{SEARCH}: {told}" in lines
+    assert lines[-1].endswith("refuted: 0; failed: 1")
+    assert [line for line in lines if line.startswith(f"{TRIALS}: refuted at 0 of 2 places")]
+
+
+def test_a_claim_at_ones_own_values_keeps_its_name_and_its_values(tmp_path):
+    asked = f"{TRIALS}[delta=0.1]"
+    run = ["run", asked, "--output", str(tmp_path / "run"), "--executor", "serial"]
+    assert CliRunner().invoke(application, run).exit_code == 0
+    result = falsify(tmp_path / "run", "--places", 2)
+    assert result.output.startswith(f"{asked}: refuted at 0 of 2 places")
 
 
 def test_a_run_of_other_code_is_refused_before_any_place(finished, monkeypatch):

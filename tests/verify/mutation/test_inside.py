@@ -17,6 +17,9 @@ from verify.decisions.means import Knowledge
 from verify.mutation import inside
 from verify.mutation.examination import Examination, Standing
 from verify.mutation.inside import look_inside
+from verify.procedures.base import Sampling
+from verify.procedures.interface import Procedure
+from verify.procedures.probability import Probability
 from verify.procedures.search import Search
 
 d, k = sp.symbols("d k")
@@ -32,9 +35,14 @@ def look(tmp_path):
         make_executor("serial") as executor,
     ):
 
-        def called(claim, n_places=40, standing=STANDING, **given):
+        def called(claim, n_places=40, standing=STANDING, values=None, **given):
             examination = Examination(
-                claim=claim, profile=SMALL, standing=standing, store=store, executor=executor
+                claim=claim,
+                profile=SMALL,
+                standing=standing,
+                store=store,
+                executor=executor,
+                values=values or {},
             )
             return look_inside(examination, n_places, **given)
 
@@ -66,24 +74,22 @@ def test_a_bound_that_lacks_a_condition_is_refuted_where_it_would_hold_no_more(l
     assert found.n_places == 40
     assert 5 < len(found.refuted) < 35
     assert found.n_held + found.n_void + found.n_open + len(found.refuted) == 40
-    for place, summary in found.refuted:
-        values = dict(part.split("=") for part in place.split(", "))
-        assert float(values["k"]) < 0.7 * float(values["d"])
-        assert summary
+    for place in found.refuted:
+        assert place.cell["k"] < 0.7 * place.cell["d"]
+        assert place.summary
     alone = look(claim)  # no symbol reads d, so that it stays 4
     assert alone.n_places == 40
-    assert {"d=4"} == {place.partition(",")[0] for place, _ in alone.refuted}
+    assert {4} == {place.cell["d"] for place in alone.refuted}
 
 
 def test_the_places_are_new_and_follow_from_the_seed(look):
     claim = Claim(statement=bound(k), builder=narrow)
     first, same, other = (look(claim, 12, seed=seed, unread=True) for seed in (0, 0, 5))
     assert first == same
-    assert {place for place, _ in first.refuted} != {place for place, _ in other.refuted}
-    own = ", ".join(f"{name}={value}" for name, value in DRAWN.check({}).items())
+    assert {repr(p.cell) for p in first.refuted} != {repr(p.cell) for p in other.refuted}
     every = look(Claim(statement=bound(d / 8), builder=narrow), 60, unread=True)
-    assert len({place for place, _ in every.refuted}) == len(every.refuted) == 60
-    assert own not in {place for place, _ in every.refuted}
+    assert len({repr(place.cell) for place in every.refuted}) == len(every.refuted) == 60
+    assert DRAWN.check({}) not in [place.cell for place in every.refuted]
 
 
 def test_a_place_whose_first_trials_are_too_dear_is_left_out(look, monkeypatch):
@@ -97,7 +103,7 @@ def test_a_place_whose_first_trials_are_too_dear_is_left_out(look, monkeypatch):
     monkeypatch.setattr(inside, "SECONDS", 64 * 8.0)
     found = look(Claim(statement=bound(d / 8), builder=builder), 20)
     assert found.n_places == len(found.refuted) > 3
-    assert all(int(place.partition("d=")[2].partition(",")[0]) <= 8 for place, _ in found.refuted)
+    assert all(place.cell["d"] <= 8 for place in found.refuted)
     monkeypatch.setattr(inside, "SECONDS", 63.0)
     assert "no place is cheap enough" in look(Claim(statement=bound(d), builder=builder)).why
 
@@ -136,9 +142,10 @@ def test_trials_that_fail_say_nothing(look):
         return replace(made, sampling=replace(made.sampling, experiment=broken))
 
     found = look(Claim(statement=bound(d / 8), builder=builder), unread=True)
+    assert found.failures == (("some of its trials fail", found.n_failed),)
     assert found.n_failed > 5
     assert found.n_failed + len(found.refuted) == 40
-    assert all(float(place.partition("k=")[2].partition(",")[0]) >= 4 for place, _ in found.refuted)
+    assert all(place.cell["k"] >= 4 for place in found.refuted)
 
 
 def test_a_search_has_a_larger_budget(look):
@@ -160,7 +167,7 @@ def test_a_search_has_a_larger_budget(look):
     assert (found.n_places, found.n_held, found.refuted) == (0, 1, ())
     high = 0.5
     found = look(claim)
-    assert [place for place, _ in found.refuted] == ["a point of a larger search"]
+    assert [place.cell for place in found.refuted] == [{}]
 
 
 def test_what_is_not_tried_says_why(look):
@@ -169,5 +176,63 @@ def test_what_is_not_tried_says_why(look):
     assert look(claim, standing=lost).why == "it is INCONCLUSIVE"
     fixed = Claim(statement=bound(sp.Integer(3)), builder=narrow)
     assert look(fixed).why == "no place is cheap enough, or no parameter can be moved"
+    own = Claim(statement=bound(k), builder=lambda *_: OwnTrials())
+    assert look(own).why == "its procedure says nowhere how many trials it draws"
     nowhere = Claim(statement=bound(k), builder=lambda s, p: replace(narrow(s, p), cells=()))
     assert look(nowhere).why == "its procedure decides on all of its cells together"
+
+
+class OwnTrials(Procedure):
+    """A procedure of one's own, with cells and without `sampling`."""
+
+    def check(self): ...
+    def demands(self, store, level): ...
+    def decide(self, store, level): ...
+    def describe(self): ...
+    def override(self, values): ...
+
+    def cells_alone(self):
+        return ({"d": 4},)
+
+
+def test_support_down_to_a_probability_is_open(look):
+    """With 64 trials a probability of 1e-9 is supported down to about one in twenty only."""
+
+    def builder(stated, profile):
+        return Probability(
+            name=stated.id,
+            sampling=Sampling(experiment=DRAWN, max_trials=profile.max_trials, first=64),
+            cells=({"d": 4},),
+            bad=lambda table, cell: table["value"] > cell["d"],
+            delta=lambda _cell: 1e-9,
+            event="the value exceeds d",
+        )
+
+    found = look(Claim(statement=bound(d, failure=sp.Float(1e-9)), builder=builder), 6, unread=True)
+    assert (found.n_places, found.n_held, found.n_open, found.refuted) == (6, 0, 6, ())
+
+
+def test_without_a_declared_cost_whole_numbers_grow_little(look):
+    """Else one place could take hours: its trials say nothing of their cost."""
+    unknown = replace(DRAWN, name="test.inside-unknown", cost=None)
+
+    def builder(stated, profile):
+        made = narrow(stated, profile)
+        return replace(made, sampling=replace(made.sampling, experiment=unknown))
+
+    found = look(Claim(statement=bound(d / 8), builder=builder), 60, unread=True)
+    assert len(found.refuted) == found.n_places > 20
+    grown = [max(1, p.cell["d"] / 4) * max(1, p.cell["k"] / 4) for p in found.refuted]
+    assert 4 < max(grown) <= 8
+
+
+def test_values_of_the_users_own_stay(look):
+    claim = Claim(statement=bound(d / 8), builder=narrow)
+    found = look(claim, 20, unread=True, values={"d": 6})
+    assert {place.cell["d"] for place in found.refuted} == {6}
+    assert len({place.cell["k"] for place in found.refuted}) > 3
+
+
+def test_no_place_is_tried_when_the_claim_had_its_time(look, monkeypatch):
+    monkeypatch.setattr(inside, "SECONDS_OF_A_CLAIM", -1.0)
+    assert look(Claim(statement=bound(d / 8), builder=narrow)).n_places == 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import mpmath
@@ -297,7 +297,7 @@ def _not_too_close(point: Point) -> Point:
     return {**point, "alpha": max(abs(point["alpha"]), 0.01)}
 
 
-@cache
+@lru_cache(maxsize=64, typed=True)
 def _samples_asked_for(left: sp.Expr, right: sp.Expr, hidden: float) -> sp.Expr:
     """The n' at which ``left`` is ``hidden`` times ``right``, where ``left`` is proportional to n'.
 

@@ -174,7 +174,8 @@ def run_part_one(data: Clustered, seed: int) -> tuple[Approximation, FloatArray]
 
     The sides of a claim and the quantities of its proof ask for the same run, one after the other.
     """
-    return _kept_run(data.points.tobytes(), data.points.shape, data.k, seed)
+    points = np.asarray(data.points, dtype=np.float64)
+    return _kept_run(points.tobytes(), points.shape, data.k, seed)
 
 
 @lru_cache(maxsize=2)
@@ -182,7 +183,10 @@ def _kept_run(
     points: bytes, shape: tuple[int, ...], k: int, seed: int
 ) -> tuple[Approximation, FloatArray]:
     own = np.frombuffer(points).reshape(1, *shape)
-    return spectral_part_one(own, k, np.random.default_rng(seed))
+    fit, basis = spectral_part_one(own, k, np.random.default_rng(seed))
+    for array in (fit.labels, fit.centers, basis):  # the same arrays for every caller
+        array.setflags(write=False)
+    return fit, basis
 
 
 def part_one_at(point: Point, data: Clustered) -> dict[str, Any]:

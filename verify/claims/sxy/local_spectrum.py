@@ -326,7 +326,7 @@ def kappa_of_most(statement: Statement, profile: Profile) -> Search:
 
 
 _Y, _Z, _D = sp.symbols("Y z d")
-_CHORD = 1 - (1 - sp.exp(-1)) * _Z - sp.exp(-_Z)
+_BELOW_CHORD = 1 - (1 - sp.exp(-1)) * _Z - sp.exp(-_Z)
 
 
 def _moved(point: Point) -> dict[str, float]:
@@ -341,7 +341,7 @@ ONE_ROW = Reduction(
     "certificate puts these together at $z=\\min(1,Y)$.",
     lemmas=("exponential", "jensen"),
     ranges={**STEPS, "d": POSITIVE, "Y": POSITIVE, "z": LogInterval(0.0, 1.0)},
-    given=((_Y, _Z), (_CHORD, 0)),
+    given=((_Y, _Z), (_BELOW_CHORD, 0)),
     quantities=_moved,
     left=_D * (1 - sp.exp(-_Y)),
     right=(1 - sp.exp(-1)) * _D * _Z,
@@ -361,7 +361,7 @@ ONE_ROW = Reduction(
                 ),
             ),
         ),
-        ("sum", 1, ("+", ("*", _D, sp.exp(-_Z) - sp.exp(-_Y)), ("*", _D, _CHORD))),
+        ("sum", 1, ("+", ("*", _D, sp.exp(-_Z) - sp.exp(-_Y)), ("*", _D, _BELOW_CHORD))),
     ),
 )
 

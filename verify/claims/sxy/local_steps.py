@@ -1,18 +1,16 @@
-r"""Local steps of Phase 2: Lemma 1 and the vertex of the label weights.
+r"""Local steps of Phase 2: Lemma 1, and the likelihoods (7) that end in a vertex (8).
 
 Problem. A client makes s gradient steps, or one proximal step, and the server averages.  What is
-the map of a whole round, and how many rounds does a given number of local steps save?
+the map of a whole round?
 
-Guarantee. `bounds.sxy.local_steps`: the round is the linear step (11) with a matrix P whose
-spectrum lies in [s/kappa, s].
+Guarantee. `bounds.sxy.local_steps`: the round is the linear step (11) with a matrix P.
 
 Algorithm. The local steps as they are printed, one after the other (`_local_models`), against (11)
 with dense matrices P (`_recursion`).  No trial is drawn.
 
-Computation. Searches over data of one to four clients of any shapes and units.  A statement about
-symmetric matrices is tried on their eigenvalues.
+Computation. Searches over data of one to four clients of any shapes and units.
 
-Reference. Lemma 1 and its proof (B.1), section 4.2, the sentences after Theorem 3.
+Reference. Lemma 1 and its proof (B.1), (7) and (8).
 """
 
 from __future__ import annotations
