@@ -24,6 +24,7 @@ from bounds.sxy.symbols import (
     epsilon,
     eta,
     expected,
+    gamma,
     k,
     kappa,
     known,
@@ -256,13 +257,25 @@ DOMINATED = statement(
     "The final error is at most a tenth above that of known labels",
     "after Theorem 3, corrected",
     kind="probability",
-    quantifiers=r"\forall M,n,d,k,\sigma",
+    quantifiers=r"\forall M,n,d,k,s,\gamma,\sigma",
     observed=r"d(\hat\theta,\theta^*)",
     terms=(Term(name="known labels", expr=sp.Rational(11, 10) * known),),
     failure=k * sp.exp(-d),
+    assumptions=(
+        TWO_CLUSTERS,
+        ENOUGH_ROWS,
+        Assumption(name="rows of a client", left=n, right=2 * (d + sp.log(M * k))),
+        Assumption(name="noise", left=Delta / 3, right=sigma),
+        Assumption(
+            name="enough rounds",
+            left=sigma / (3 * Delta),
+            right=(1 - gamma * s * rho / (4 * kappa)) ** t,
+        ),
+    ),
     reading=(
         "Wherever the theorem's condition on $\\nu$ can hold, wrong labels are rare, and the final "
-        "error is that of rounds with the true labels."
+        "error is that of rounds with the true labels. With more noise than a third of $\\Delta$ "
+        "labels are wrong for good, and after too few rounds the error is that of the start."
     ),
 )
 

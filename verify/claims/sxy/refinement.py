@@ -619,7 +619,7 @@ SETTLED: tuple[Params, ...] = (
     {"M": 50, "n": 30, "d": 2, "s": 10, "gamma": 0.9, "sigma": 0.3},
     {"M": 60, "n": 20, "d": 3, "s": 10, "gamma": 0.9, "sigma": 0.2},
     {"M": 45, "n": 40, "d": 4, "k": 3, "s": 10, "gamma": 0.9, "sigma": 0.1},
-    {"M": 160, "n": 20, "d": 1, "k": 32, "s": 10, "gamma": 0.9, "sigma": 0.3},
+    {"M": 160, "n": 20, "d": 1, "k": 4, "s": 10, "gamma": 0.9, "sigma": 0.3},
 )
 
 
@@ -631,7 +631,7 @@ def dominated(statement: Statement, profile: Profile) -> Probability:
         {},
         _sampling(profile),
         SETTLED,
-        lambda params: {"k": params.get("k", 2), "d": params["d"]},
+        lambda params: {**_values(params, {}), "gamma": params["gamma"]},
         lambda table: table[f"err_{N_ROUNDS}"],
         "the error of learnt labels exceeding that of known ones by more than a tenth",
         lambda table, _params: {"known": table["oracle"]},
