@@ -431,6 +431,13 @@ RATIOS = {
 }
 #: The same name with another content.
 OWN_RATIOS = {
+    ("dominated", "rows of a client"): lambda v: v["n"] / 2 / (v["d"] + log(v["M"] * v["k"])),
+    ("dominated", "noise"): lambda v: v["Delta"] / (3 * v["sigma"]),
+    ("dominated", "enough rounds"): lambda v: (
+        v["sigma"]
+        / (3 * v["Delta"])
+        / (1 - v["gamma"] * v["s"] * v["rho"] / (4 * v["kappa"])) ** v["t"]
+    ),
     ("lemma11-equal-sizes", "rows of a client"): lambda v: v["n"] / (1 - log(v["nu"])),
     ("thm3-rounds-as-printed", "nu is a share"): lambda v: 1 / v["nu"],
     ("thm3-rounds", "nu is a share"): lambda v: 1 / v["nu"],

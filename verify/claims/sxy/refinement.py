@@ -623,7 +623,7 @@ SETTLED: tuple[Params, ...] = (
 )
 
 
-@claim("sxy.dominated", DOMINATED, finding=NOT_DOMINATED)
+@claim("sxy.dominated", DOMINATED, finding=NOT_DOMINATED, hidden={"C_N": ROWS})
 def dominated(statement: Statement, profile: Profile) -> Probability:
     """Learnt labels against known ones."""
     return explicit(
