@@ -24,6 +24,7 @@ from bounds.sxy.symbols import (
     m,
     n_H,
     p,
+    sigma,
 )
 
 #: The number of rounds of A.3, and the one that a start with a norm up to R needs.
@@ -191,6 +192,9 @@ SIZES = (
     Assumption(name="pairs", left=l, right=k * sp.log(N) / epsilon**2, constant=C_l),
 )
 
+#: Section 3: sigma/Delta = O(1), with the constant one.
+NOISE = Assumption(name="noise", left=Delta, right=sigma)
+
 THEOREM_1_4_DATA = statement(
     "sxy.thm1-4-data",
     "Theorem 1: the anchors arrive, on data",
@@ -201,7 +205,7 @@ THEOREM_1_4_DATA = statement(
     terms=THEOREM_1_4.terms,
     failure=FAILURE,
     constants=(FAILURE_CONSTANT,),
-    assumptions=(*IN_THE_BALL, *SIZES),
+    assumptions=(*IN_THE_BALL, NOISE, *SIZES),
     reading=(
         "$C'=1$. The cells have identity covariance and six rounds. The sign of the direction is "
         "taken from the anchor's own points."
@@ -221,6 +225,7 @@ THEOREM_1_5 = statement(
     constants=(FAILURE_CONSTANT,),
     assumptions=(
         *IN_THE_BALL,
+        NOISE,
         *SIZES,
         Assumption(name="anchors", left=n_H, right=sp.log(k / delta_f) / p),
     ),

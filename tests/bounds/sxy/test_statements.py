@@ -433,6 +433,8 @@ RATIOS = {
 OWN_RATIOS = {
     ("dominated", "rows of a client"): lambda v: v["n"] / 2 / (v["d"] + log(v["M"] * v["k"])),
     ("dominated", "noise"): lambda v: v["Delta"] / (3 * v["sigma"]),
+    ("thm1-5", "noise"): lambda v: v["Delta"] / v["sigma"],
+    ("thm1-4-data", "noise"): lambda v: v["Delta"] / v["sigma"],
     ("dominated", "enough rounds"): lambda v: (
         v["sigma"]
         / (3 * v["Delta"])

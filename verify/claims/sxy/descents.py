@@ -80,6 +80,7 @@ def symbols(cell: Params, hidden: Mapping[str, float] = HIDDEN) -> dict[str, flo
         "alpha": 1.0,
         "beta": 1.0,
         "Delta": full["unit"],
+        "sigma": full["sigma"] * full["unit"],
         "R": radius * full["unit"],
         "epsilon": full["epsilon"],
         "N": rows,
