@@ -195,10 +195,14 @@ def _look(
     for cell in places:
         if time.process_time() > end:
             break
+        began = time.process_time()
         try:
             evidence = examination.alone(cell, few, DOUBT, MAX_NEW_TRIALS)
             if evidence.verdict is Verdict.REFUTED:
-                evidence = _second_look(examination, cell, few, more, level)
+                now = time.process_time()
+                too_dear = now + N_MORE / N_FIRST * (now - began) > end
+                again = few if too_dear else more
+                evidence = _second_look(examination, cell, few, again, level)
         except REFUSALS as error:
             failures[in_one_line(error)] += 1
             continue

@@ -233,6 +233,29 @@ def test_values_of_the_users_own_stay(look):
     assert len({place.cell["k"] for place in found.refuted}) > 3
 
 
+def test_a_second_look_that_the_claims_time_does_not_pay_for_has_the_first_trials(
+    look, monkeypatch
+):
+    asked = []
+    alone = Examination.alone
+
+    def recorded(self, cell, procedure, level, n_new):
+        asked.append(procedure.sampling.max_trials)
+        return alone(self, cell, procedure, level, n_new)
+
+    clock = iter(float(now) for now in range(1000))
+    monkeypatch.setattr(Examination, "alone", recorded)
+    monkeypatch.setattr(inside.time, "process_time", lambda: next(clock))
+    claim = Claim(statement=bound(d / 8), builder=narrow)
+    monkeypatch.setattr(inside, "SECONDS_OF_A_CLAIM", 50.0)  # a look takes one second here
+    assert len(look(claim, 2).refuted) == 2
+    assert asked == [64] * 4
+    asked.clear()
+    monkeypatch.setattr(inside, "SECONDS_OF_A_CLAIM", 500.0)
+    assert len(look(claim, 2, seed=3).refuted) == 2
+    assert asked == [64, inside.N_MORE] * 2
+
+
 def test_no_place_is_tried_when_the_claim_had_its_time(look, monkeypatch):
     monkeypatch.setattr(inside, "SECONDS_OF_A_CLAIM", -1.0)
     assert look(Claim(statement=bound(d / 8), builder=narrow)).n_places == 0
