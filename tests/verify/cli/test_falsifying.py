@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import tempfile
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -33,10 +32,6 @@ def falsify(*arguments, jobs=1):
     return CliRunner().invoke(application, asked)
 
 
-def copies():
-    return set(Path(tempfile.gettempdir()).glob("*/*.sqlite"))
-
-
 def trials_of(run):
     with RunStore.open(run / "store.sqlite", readonly=True) as store:
         return store.verify()
@@ -56,12 +51,12 @@ def test_every_supported_claim_is_tried_and_the_run_stays_as_it_was(finished):
     assert trials_of(finished) == before
 
 
-def test_workers_find_what_one_process_finds(finished, monkeypatch):
+def test_workers_find_what_one_process_finds(finished, monkeypatch, tmp_path):
     """Two claims and then one, each with its own verdict in the run, and no copy is left."""
     monkeypatch.setattr(falsifying, "_TOGETHER", 2)
-    before = copies()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     one, two = (falsify(finished, "--places", 3, "--json", jobs=jobs) for jobs in (1, 2))
-    assert copies() == before
+    assert list(tmp_path.rglob("*.sqlite")) == []
     assert one.exit_code == two.exit_code == exits.EXPECTED, two.output
     assert json.loads(one.output) == json.loads(two.output)
     assert [each["claim"] for each in json.loads(two.output)["claims"]] == [SEARCH, TRIALS, REFUTED]
