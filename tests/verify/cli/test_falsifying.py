@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from functools import partial
 
 import pytest
 from click.testing import CliRunner
@@ -54,7 +55,8 @@ def test_every_supported_claim_is_tried_and_the_run_stays_as_it_was(finished):
 def test_workers_find_what_one_process_finds(finished, monkeypatch, tmp_path):
     """Two claims and then one, each with its own verdict in the run, and no copy is left."""
     monkeypatch.setattr(falsifying, "_TOGETHER", 2)
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    folders = partial(tempfile.TemporaryDirectory, dir=tmp_path)
+    monkeypatch.setattr(falsifying.tempfile, "TemporaryDirectory", folders)
     one, two = (falsify(finished, "--places", 3, "--json", jobs=jobs) for jobs in (1, 2))
     assert list(tmp_path.rglob("*.sqlite")) == []
     assert one.exit_code == two.exit_code == exits.EXPECTED, two.output
