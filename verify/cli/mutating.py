@@ -21,6 +21,7 @@ from verify import session
 from verify.cli import exits
 from verify.cli.examined import examination_of, standing_of
 from verify.cli.screen import definition, print_json, say, table
+from verify.cli.signals import interruptible
 from verify.mutation.examination import Standing
 from verify.mutation.mutants import CONDITIONS
 from verify.mutation.outcomes import FALSE, Judged, Kept
@@ -65,6 +66,7 @@ def mutate_run(
         raise InvalidParameter(f"--sample={sample} must be at least 1")
     if meaning and sample is not None:
         raise InvalidParameter("--meaning tries every change: leave out --sample")
+    interruptible()
     directory = find_run(run)
     store, config = session.open_run(directory, readonly=True)
     with store:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import tempfile
 from functools import partial
 
@@ -111,6 +114,33 @@ def test_a_claim_at_ones_own_values_keeps_its_name_and_its_values(tmp_path):
     assert CliRunner().invoke(application, run).exit_code == 0
     result = falsify(tmp_path / "run", "--places", 2)
     assert result.output.startswith(f"{asked}: refuted at 0 of 2 places")
+
+
+@pytest.mark.parametrize("command", ["falsify", "mutate"])
+def test_an_interrupt_ends_the_work_and_removes_the_copy(finished, tmp_path, command):
+    """A process that ends at once would leave a copy of the run behind."""
+    script = f"""
+import os, signal, sys, threading, time
+from pathlib import Path
+from verify.cli import main
+
+def interrupt():
+    while not list(Path({str(tmp_path)!r}).glob("*/*.sqlite")):
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGINT)
+
+threading.Thread(target=interrupt, daemon=True).start()
+sys.argv = ["cfl-verify", {command!r}, {str(finished)!r}, {TRIALS!r}, "--jobs", "1"]
+main()
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert ended.returncode == exits.INTERRUPTED, ended.stderr
+    assert list(tmp_path.rglob("*.sqlite")) == []
 
 
 def test_a_run_of_other_code_is_refused_before_any_place(finished, monkeypatch):
