@@ -120,18 +120,22 @@ def test_a_claim_at_ones_own_values_keeps_its_name_and_its_values(tmp_path):
 def test_an_interrupt_ends_the_work_and_removes_the_copy(finished, tmp_path, command):
     """A process that ends at once would leave a copy of the run behind."""
     script = f"""
-import os, signal, sys, threading, time
-from pathlib import Path
-from verify.cli import main
+import os, signal, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
+from verify.cli.signals import quick_exit
+quick_exit()
+from verify.arithmetic import settle
+settle()
+from verify.cli.app import application
+from verify.mutation.examination import Examination
 
-def interrupt():
-    while not list(Path({str(tmp_path)!r}).glob("*/*.sqlite")):
-        time.sleep(0.01)
+def interrupted(*given, **more):
     os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(60)
+    raise AssertionError("the work went on")
 
-threading.Thread(target=interrupt, daemon=True).start()
-sys.argv = ["cfl-verify", {command!r}, {str(finished)!r}, {TRIALS!r}, "--jobs", "1"]
-main()
+Examination.evidence = interrupted
+application.main([{command!r}, {str(finished)!r}, {TRIALS!r}, "--jobs", "1"])
 """
     ended = subprocess.run(
         [sys.executable, "-c", script],
