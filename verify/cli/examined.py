@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from trials.checks import InvalidParameter
 from trials.run.executors import Executor
 from trials.run.store import RunStore
 from verify.mutation.examination import Examination, Standing
-from verify.plan import Planned
+from verify.papers import Catalogue
+from verify.plan import Planned, plan
 from verify.procedures.base import PROFILES
+
+
+def decided_among(
+    papers: Catalogue, claims: Sequence[str], decided: Mapping[str, Any], profile: str
+) -> list[Planned]:
+    """The named claims that a run has decided, all of them where none is named."""
+    named = plan(papers, claims or list(decided), PROFILES[profile]).claims
+    return [planned for planned in named if str(planned.selection) in decided]
+
+
+def refuse_none(directory: Path, names: Sequence[str]) -> None:
+    """Refuse to go on where a run has decided none of the named claims."""
+    if not names:
+        raise InvalidParameter(
+            f"{directory}: has decided none of these claims; `status` lists its claims"
+        )
 
 
 def standing_of(evidence: Mapping[str, Any]) -> Standing:

@@ -15,7 +15,7 @@ from trials.run.executors import make_executor
 from trials.run.store import RunStore
 from verify import session
 from verify.cli import exits
-from verify.cli.examined import examination_of, standing_of
+from verify.cli.examined import decided_among, examination_of, refuse_none, standing_of
 from verify.cli.screen import print_json, say
 from verify.cli.signals import interruptible
 from verify.evidence import Verdict
@@ -58,13 +58,9 @@ def falsify_run(
     with store:
         papers = catalogue(recorded_files(store, claims_files))
         decided = claim_documents(store)
-        named = plan(papers, claims or list(decided), PROFILES[config.profile]).claims
-        chosen = [planned for planned in named if str(planned.selection) in decided]
-        if not chosen:
-            raise InvalidParameter(
-                f"{directory}: has decided none of these claims; `status` lists its claims"
-            )
+        chosen = decided_among(papers, claims, decided, config.profile)
         names = [str(planned.selection) for planned in chosen]
+        refuse_none(directory, names)
         standings = [standing_of(decided[name]["evidence"]) for name in names]
         drawn = (
             planned.procedure.experiment()

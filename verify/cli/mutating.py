@@ -19,7 +19,7 @@ from trials.run.executors import Executor, make_executor
 from trials.run.store import RunStore
 from verify import session
 from verify.cli import exits
-from verify.cli.examined import examination_of, standing_of
+from verify.cli.examined import decided_among, examination_of, refuse_none, standing_of
 from verify.cli.screen import definition, print_json, say, table
 from verify.cli.signals import interruptible
 from verify.mutation.examination import Standing
@@ -77,13 +77,9 @@ def mutate_run(
             of_run = select(papers, list(decided))
             names = [str(s) for s, claim in of_run if not claim.not_run_at(config.profile)]
         else:
-            named = plan(papers, claims or list(decided), PROFILES[config.profile]).claims
-            chosen = [p for p in named if str(p.selection) in decided]
+            chosen = decided_among(papers, claims, decided, config.profile)
             names = [str(p.selection) for p in chosen]
-        if not names:
-            raise InvalidParameter(
-                f"{directory}: has decided none of these claims; `status` lists its claims"
-            )
+        refuse_none(directory, names)
         standings = [standing_of(decided[name]["evidence"]) for name in names]
         if meaning:
             return _tell_apart(directory, store, chosen, config.profile, as_json=as_json)
