@@ -278,11 +278,11 @@ def split(cell: Mapping[str, Any], rng: np.random.Generator) -> Federation:
         table = read(cell["data"], cell["client"], cell["target"], response, cell["digest"])
     judged = _held_out(table.clients, cell["held_share"], rng)
     x, y, c = table.features, table.target, table.clients
-    centre, spread = x[~judged].mean(0), x[~judged].std(0)
+    centre, spread = x[~judged].mean(0), _spread(x[~judged])
     kept = spread > 0  # a column that is constant in the rows to fit says nothing there
     x = np.column_stack([(x[:, kept] - centre[kept]) / spread[kept], np.ones(len(x))])
     if response == "linear":
-        y = (y - y[~judged].mean()) / (y[~judged].std() or 1.0)
+        y = (y - y[~judged].mean()) / (float(_spread(y[~judged])) or 1.0)
     return Federation(
         features=x[~judged],
         responses=y[~judged],
@@ -294,6 +294,14 @@ def split(cell: Mapping[str, Any], rng: np.random.Generator) -> Federation:
         k=cell["k"],
         labels=labels,
     )
+
+
+def _spread(x: FloatArray) -> FloatArray:
+    """The deviation of each column, 0 where it is constant.
+
+    The mean of equal numbers is rounded, so that their deviation is not 0 but some 1e-17.
+    """
+    return np.asarray(np.where(x.min(0) < x.max(0), x.std(0), 0.0))
 
 
 def _held_out(clients: IntArray, share: float, rng: np.random.Generator) -> np.ndarray[Any, Any]:

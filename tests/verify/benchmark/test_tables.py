@@ -192,3 +192,23 @@ def test_glyphs_are_a_federation_of_classes():
     assert np.bincount(found.test_clients).tolist() == [2, 2, 2, 2]
     with pytest.raises(InvalidParameter, match="k=5"):
         tables.check({"data": "glyphs", "k": 5})
+
+
+@pytest.mark.parametrize("n", [12, 24, 36])
+def test_a_column_that_is_constant_but_for_rounding_is_left_out(tmp_path, n):
+    """The mean of equal numbers is rounded, and their deviation is not 0 then."""
+    text = "site,age,rare,result\n" + "".join(
+        f"{'ab'[i % 2]},{i},{5.0 if i == 0 else 0.1},{7.0 if i == 1 else 0.1}\n" for i in range(n)
+    )
+    cell = cell_of(tmp_path / "rows.csv", text, held_share=0.5)
+    rare, flat = 0, 0
+    for seed in range(12):
+        found = tables.split(cell, np.random.default_rng(seed))
+        # a standardised entry is at most the root of the number of rows
+        assert np.abs(found.features).max() <= np.sqrt(n)
+        assert np.abs(found.test_features).max() < 100.0
+        assert np.abs(found.test_responses).max() < 100.0
+        rare += found.features.shape[1] == 2  # the age and the ones
+        flat += np.ptp(found.responses) == 0.0
+    assert 0 < rare < 12
+    assert 0 < flat < 12
