@@ -170,6 +170,16 @@ FEDERATION = Parameters(
 )
 
 
+def without_derived(cell: Mapping[str, Any]) -> dict[str, Any]:
+    """A cell without the entries that follow from others, so that they follow a changed one.
+
+    >>> without_derived({"k": 3, "k_told": 3, "d": 1, "layout": "simplex"})
+    {'k': 3, 'd': 1, 'layout': 'simplex'}
+    """
+    derived = {n: e.default for n, e in FEDERATION.entries.items() if callable(e.default)}
+    return {n: v for n, v in cell.items() if n not in derived or derived[n](cell) != v}
+
+
 def centres(cell: Mapping[str, Any], rng: np.random.Generator) -> FloatArray:
     """The true models (k, d), two of them at the distance ``separation`` and none closer.
 

@@ -18,6 +18,7 @@ from verify.benchmark.catalogue import SHIPPED
 from verify.benchmark.checking import check_own
 from verify.benchmark.curves import curve_figure
 from verify.benchmark.design import NAMED, Benchmark, named
+from verify.benchmark.federation import without_derived
 from verify.benchmark.methods import parse_methods
 from verify.benchmark.phase import Grid, axis, diagrams, drawn, phase_figure
 from verify.benchmark.running import Result, run
@@ -229,7 +230,10 @@ def _find_stored(run_name: str, name: str | None) -> Benchmark | None:
     if name is None and len(documents) > 1:
         raise InvalidParameter(f"{run_name} holds the benchmarks {', '.join(documents)}: name one")
     found = documents.get(name) if name is not None else next(iter(documents.values()), None)
-    return None if found is None else Benchmark.from_document(found)
+    if found is None:
+        return None
+    stored = Benchmark.from_document(found)
+    return replace(stored, federations=tuple(map(without_derived, stored.federations)))
 
 
 # -- the run ---------------------------------------------------------------------------------------
@@ -295,8 +299,9 @@ def _grid(wanted: Benchmark, axes: tuple[str, str], size: int, rules: Mapping[st
         limit=float(rules.get("limit", wanted.limit)),
     )
     for method in parse_methods(grid.methods):
-        for place in ((0, 0), (len(across.values) - 1, len(up.values) - 1)):
-            grid.cell(method.text, place)
+        for i in (0, len(across.values) - 1):
+            for j in (0, len(up.values) - 1):
+                grid.cell(method.text, (i, j))
     return grid
 
 

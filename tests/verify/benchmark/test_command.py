@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from trials.run.directory import STORE_NAME
 from trials.run.store import RunStore
+from verify.benchmark.design import Benchmark
 from verify.benchmark.fits import FIT
 from verify.benchmark.running import n_stored
+from verify.cli import benchmarking
 from verify.cli.app import application
 
 OWN = Path(__file__).with_name("own_methods.py").read_text()
@@ -144,3 +147,34 @@ def test_the_ten_lines_of_the_documentation_are_a_method(call, tmp_path):
     code, out, err = call(*asked, *SMALL)
     assert code == 0, err
     assert "my.py:MyMethod" in out
+
+
+@pytest.mark.parametrize(
+    ("changes", "vary", "told"),
+    [
+        ({}, None, [3, 3]),
+        ({"k": 5}, None, [5, 5]),
+        ({"k": 5, "k_told": 3}, None, [3, 3]),
+        ({}, "k=2,4", [2, 4]),
+        ({"d": 1}, None, [3, 3]),
+    ],
+)
+def test_a_stored_benchmark_with_other_clusters_tells_the_methods_their_number(
+    tmp_path, changes, vary, told
+):
+    """The number that is told follows the number of clusters, in a stored federation too."""
+    declared = Benchmark(
+        name="own", question="?", methods="local, global", vary="n",
+        federations=({"m": 20, "d": 4, "k": 3, "n": 8}, {"m": 20, "d": 4, "k": 3, "n": 16}),
+    ).checked()  # fmt: skip
+    (tmp_path / "run").mkdir()
+    place = tmp_path / "run" / STORE_NAME
+    with RunStore.create(place, root_seed=0, config={}) as store:
+        store.put_document("benchmark", "own", {"benchmark": declared.document()})
+    known = benchmarking._find_stored(str(tmp_path / "run"), None)
+    found = benchmarking._change(known, changes, vary).checked()
+    assert [f["k_told"] for f in found.federations] == told
+    layout = "random" if changes.get("d") == 1 else "simplex"
+    assert [f["layout"] for f in found.federations] == [layout] * 2
+    if not changes and vary is None:
+        assert found == declared
