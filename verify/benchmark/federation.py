@@ -111,7 +111,8 @@ def layout_is_possible(cell: Mapping[str, Any]) -> None:
 
 def fits_into_memory(cell: Mapping[str, Any]) -> None:
     """The rows of a trial fit into 2 GiB."""
-    wanted = cell["m"] * (cell["n"] + cell["held_out"]) * cell["d"]
+    fitted = sum(cell["row_counts"]) if "row_counts" in cell else cell["m"] * cell["n"]
+    wanted = (fitted + cell["m"] * cell["held_out"]) * cell["d"]
     if wanted > MAX_NUMBERS:
         raise InvalidParameter(
             f"m (n + held_out) d = {wanted:,} numbers in a trial must be <= {MAX_NUMBERS:,} (2 GiB)"

@@ -6,7 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trials.checks import InvalidParameter
-from verify.benchmark.federation import FEATURES, FEDERATION, NOISES, centres, draw
+from verify.benchmark.federation import (
+    FEATURES,
+    FEDERATION,
+    MAX_NUMBERS,
+    NOISES,
+    centres,
+    draw,
+)
 
 cells = st.fixed_dictionaries(
     {
@@ -97,3 +104,11 @@ def test_impossible_federations_are_refused_in_one_line(params, message):
     with pytest.raises(InvalidParameter, match=message) as found:
         FEDERATION.check(params)
     assert "\n" not in str(found.value)
+
+
+def test_given_sizes_of_clients_count_as_rows_of_a_trial():
+    """The limit is 2 GiB of numbers: the given sizes, and not their mean of the table."""
+    given, most = {"m": 2, "k": 1, "d": 100, "held_out": 1}, MAX_NUMBERS // 100 - 2
+    FEDERATION.check({**given, "n": 10**7, "row_counts": [most - 1, 1]})
+    with pytest.raises(InvalidParameter, match="2 GiB"):
+        FEDERATION.check({**given, "n": 1, "row_counts": [most, 1]})
