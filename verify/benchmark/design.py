@@ -28,7 +28,7 @@ class Benchmark:
     metric : the metric whose contrasts decide when to stop.
     level : error probability of all limits of the table together.
     width : a contrast is narrow within this factor less one (ratios) or range (differences).
-    max_trials : trials of each federation at most.
+    max_trials : trials of each federation at most, rounded up to whole blocks.
     cpu_seconds : the run ends when its fits have used so much.
     limit : seconds of one fit.
     """

@@ -173,7 +173,8 @@ def _diagram(store: RunStore, grid: Grid, method: str, executor: Executor, level
 
     def decide(places: Iterable[Place]) -> dict[Place, str]:
         asked = list(places)
-        pending, blocks = asked, 4
+        last = -(-grid.max_trials // BLOCK)
+        pending, blocks = asked, min(4, last)
         while pending:
             demands = [Demand(FIT, grid.cell(method, p), blocks) for p in pending]
             ensure(store, demands, executor)
@@ -182,9 +183,9 @@ def _diagram(store: RunStore, grid: Grid, method: str, executor: Executor, level
                 found = store.table(FIT, cell, n_stored(store, cell))["recovered"]
                 counts[p] = int(np.sum(found == 1.0)), found.size
             pending = [p for p in pending if letter(p) == OPEN]
-            if blocks * BLOCK >= grid.max_trials:
+            if blocks == last:
                 break
-            blocks *= 2
+            blocks = min(2 * blocks, last)
         # what the budget leaves open takes the side of its majority, and stays marked as open
         return {p: letter(p) for p in asked}
 
@@ -238,8 +239,10 @@ def local_fits_are_close(cell: Mapping[str, Any]) -> bool:
     The exact law of least squares.  Then two fits of one cluster are closer than any two of
     different ones, so that every pair of clients is sorted rightly by their distance.
     """
-    if not_the_model(cell) or cell["n"] < cell["d"] or cell["sigma"] == 0:
-        return bool(cell["sigma"] == 0)
+    if not_the_model(cell) or cell["n"] < cell["d"]:
+        return False
+    if cell["sigma"] == 0:
+        return True
     square = np.array([(cell["separation"] / 4.0) ** 2])
     share: FloatArray = squared_error_cdf(square, cell["n"], cell["d"], cell["sigma"])
     return float(share[0]) ** int(cell["m"]) >= 0.5

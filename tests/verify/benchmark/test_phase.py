@@ -8,6 +8,9 @@ from hypothesis import strategies as st
 from trials.checks import InvalidParameter
 from trials.run.executors import make_executor
 from trials.run.store import RunStore
+from verify.benchmark import phase
+from verify.benchmark.design import NAMED
+from verify.benchmark.federation import FEDERATION, draw
 from verify.benchmark.phase import (
     Diagram,
     Grid,
@@ -18,6 +21,7 @@ from verify.benchmark.phase import (
     local_fits_are_close,
     phase_figure,
 )
+from verify.cli import benchmarking
 
 
 @given(st.integers(2, 24), st.integers(2, 24), st.floats(-1, 2), st.floats(0.1, 3))
@@ -101,3 +105,63 @@ def test_a_diagram_of_one_shot_clustering(tmp_path):
     assert found.theory[next(iter(found.theory))][2][2]
     assert found.tried <= 9
     assert drawn(found)[1].split()[-1] == "#"
+
+
+@pytest.mark.parametrize(("n", "outliers"), [(1, 0.0), (2, 0.0), (4, 0.0), (4, 0.25)])
+def test_fits_without_noise_are_close_where_they_are_determined(n, outliers):
+    """The least-squares fit of n rows is the model where n >= d.  An outlier has no model."""
+    d, separation = 2, 0.4
+    cell = FEDERATION.check(
+        {"m": 8, "n": n, "d": d, "k": 2, "sigma": 0.0, "separation": separation}
+        | {"outliers": outliers}
+    )
+    drawn_ = draw(cell, np.random.default_rng(3))
+    errors = [
+        np.linalg.norm(np.linalg.lstsq(x, y)[0] - model)
+        for x, y, model in zip(
+            drawn_.features.reshape(8, n, d),
+            drawn_.responses.reshape(8, n),
+            drawn_.models,
+            strict=True,
+        )
+    ]
+    close = max(errors) <= separation / 4 and not outliers
+    assert close == (n >= d and not outliers)
+    assert local_fits_are_close(cell) == close
+
+
+@pytest.mark.parametrize(
+    ("most", "wanted"), [(1, [4]), (9, [12]), (16, [16]), (24, [16, 24]), (100, [16, 32, 64, 100])]
+)
+def test_no_cell_gets_more_blocks_than_hold_the_trials(monkeypatch, most, wanted):
+    """Half of the trials recover the clusters, so that no look decides a cell."""
+    asked = []
+
+    class Half:
+        def blocks(self, _experiment, _cell):
+            return set(range(asked[-1]))
+
+        def table(self, _experiment, _cell, n_blocks):
+            return {"recovered": np.arange(4 * n_blocks) % 2.0}
+
+    def ensure(_store, demands, _executor):
+        asked.append(max(demand.n_blocks for demand in demands))
+
+    monkeypatch.setattr(phase, "ensure", ensure)
+    grid = Grid(
+        methods="local", fixed={"d": 2}, max_trials=most,
+        across=axis("n=4..8", 2), up=axis("separation=.1..1", 2),
+    )  # fmt: skip
+    (found,) = diagrams(Half(), grid, None)
+    assert [4 * n for n in asked] == wanted
+    assert found.trials == ((wanted[-1],) * 2,) * 2
+    assert found.cells == (("?",) * 2,) * 2
+
+
+@pytest.mark.parametrize("axes", [("k=2..8", "m=4..64"), ("m=4..64", "k=2..8")])
+def test_a_corner_that_is_no_federation_is_refused_before_a_run_begins(axes):
+    """Eight clusters need eight clients: one corner of the four fails."""
+    declared = NAMED["many-clusters"]
+    with pytest.raises(InvalidParameter, match="k=8 clusters need as many clients"):
+        benchmarking._grid(declared, axes, 3, {})
+    assert benchmarking._grid(declared, ("k=2..4", "m=4..64"), 3, {}).max_trials == 32
