@@ -221,7 +221,9 @@ def records(result: Result) -> list[dict[str, Any]]:
                 **{f"mean_{name.replace('-', '_')}": v for name, v in row.means.items()},
             }
             out.append(record)
-    return out
+    # federations of several tables have parameters of their own
+    names = dict.fromkeys(name for record in out for name in record)
+    return [{name: record.get(name) for name in names} for record in out]
 
 
 def as_csv(result: Result) -> str:
@@ -258,7 +260,15 @@ def document(result: Result, more: Sequence[Figure] = ()) -> dict[str, Any]:
     }
 
 
-_TEX = {"_": r"\_", "&": r"\&", "%": r"\%", "#": r"\#", "|": r"\textbar{}", "$": r"\$"}
+_TEX = {
+    **{char: "\\" + char for char in "_&%#${}"},
+    "|": r"\textbar{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "\\": r"\textbackslash{}",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+}
 
 
 def tex(text: str) -> str:

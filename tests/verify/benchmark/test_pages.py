@@ -1,6 +1,9 @@
 """What a benchmark shows: sentences, columns and figures against loops over made results."""
 
+import csv
+import io
 import math
+import re
 from dataclasses import replace
 
 import pytest
@@ -185,3 +188,46 @@ def test_a_number_for_people_has_its_digits_or_whole_thousands(power, factor, di
         or float(f"{abs(x):.{digits}g}") < 1e-4
         or (abs(x) < 10.0**digits <= float(f"{abs(x):.{digits}g}"))
     )
+
+
+def test_the_text_that_latex_shows_is_the_text_that_was_given():
+    """A small reader of LaTeX: commands become their characters, and nothing special is left."""
+    names = {
+        "textbar": "|", "textless": "<", "textgreater": ">", "textbackslash": "\\",
+        "textasciicircum": "^", "textasciitilde": "~",
+    }  # fmt: skip
+    given_text = "".join(map(chr, range(32, 127))) + r"\_{x}^2 KeyError: {'a': '\n'}"
+    shown, rest = "", pages.tex(given_text)
+    while rest:
+        if command := re.match(r"\\([a-z]+)\{\}", rest):
+            shown += names[command[1]]
+        elif command := re.match(r"\\([_&%#${}])", rest):
+            shown += command[1]
+        else:
+            command = re.match(r"[^\\_&%#${}^~|<>]", rest)
+            assert command is not None, rest
+            shown += command[0]
+        rest = rest[command.end() :]
+    assert shown == given_text
+
+
+def test_federations_with_other_parameters_share_a_table():
+    """A benchmark over several tables: each has parameters of its own."""
+    row = MethodResult(
+        method="local", n_trials=4, n_failed=0,
+        median=Estimate(value=1.0, lower=0.5, upper=2.0), means=dict.fromkeys(METRICS),
+        best_rank=1, worst_rank=1, oracle=False, best=True,
+        guarantee=Guarantee(place="none", claim="", reason=""),
+    )  # fmt: skip
+    places = [{"data": "digits", "n": 20}, {"data": "diabetes", "k": 3}]
+    found = tuple(
+        FederationResult(params=at, n_trials=4, methods=(row,), contrasts=(), groups=())
+        for at in places
+    )
+    declared = replace(NAMED["digits"], vary="data")
+    made = Result(benchmark=declared, federations=found, stopped="x", cpu_seconds=1.0)
+    read = list(csv.DictReader(io.StringIO(pages.as_csv(made))))
+    assert [(r["data"], r["n"], r["k"], r["median"]) for r in read] == [
+        ("digits", "20", "", "1.0"),
+        ("diabetes", "", "3", "1.0"),
+    ]
