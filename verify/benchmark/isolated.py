@@ -99,11 +99,11 @@ def fit_isolated(
         if not worker.connection.poll(limit):
             raise TooLong(f"no result after {limit:g} s")
         answer = pickle.loads(worker.connection.recv_bytes())
-    except (TooLong, EOFError, OSError) as error:
+    except BaseException as error:  # an interrupt too: its answer would be taken for the next one
         _local.worker = None
         worker.end()
         worker.process.wait()
-        if isinstance(error, TooLong):
+        if not isinstance(error, (EOFError, OSError)):
             raise
         raise FitFailed(f"the process of the fit ended ({worker.process.returncode})") from None
     if isinstance(answer, str):

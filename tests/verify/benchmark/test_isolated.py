@@ -1,0 +1,43 @@
+"""The process of one's own methods: what an interrupted fit leaves behind."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from verify.benchmark import isolated
+
+
+class Process:
+    """A worker that records what happens to it, and whose fit does not end well."""
+
+    def __init__(self, error):
+        self.error, self.ended, self.sent = error, False, []
+        self.connection = SimpleNamespace(send_bytes=self.sent.append, poll=self.poll)
+        self.process = SimpleNamespace(wait=lambda: None, returncode=-9)
+
+    def poll(self, _limit):
+        if self.error is None:
+            return False
+        raise self.error
+
+    def end(self):
+        self.ended = True
+
+
+@pytest.mark.parametrize(
+    ("error", "raised"),
+    [
+        (KeyboardInterrupt(), KeyboardInterrupt),
+        (EOFError(), isolated.FitFailed),
+        (None, isolated.TooLong),
+    ],
+)
+def test_a_process_whose_answer_nobody_took_is_ended(monkeypatch, error, raised):
+    """Its answer would be taken for that of the next fit."""
+    worker = Process(error)
+    monkeypatch.setattr(isolated, "_local", SimpleNamespace(worker=worker))
+    with pytest.raises(raised):
+        isolated.fit_isolated("my.py:Mean", [{}], None, 0, 1.0)
+    assert len(worker.sent) == 1
+    assert worker.ended
+    assert isolated._local.worker is None
