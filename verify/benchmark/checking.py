@@ -11,6 +11,7 @@ from trials.checks import InvalidParameter
 from verify.benchmark.federation import FEDERATION, draw
 from verify.benchmark.isolated import FitFailed, TooLong, fit_isolated
 from verify.benchmark.methods import Method
+from verify.benchmark.tables import response_of
 
 
 def check_own(method: Method, federation: Mapping[str, Any], limit: float) -> None:
@@ -26,7 +27,7 @@ def check_own(method: Method, federation: Mapping[str, Any], limit: float) -> No
             "n": 12,
             "d": min(int(federation.get("d", 4)), 50),
             "k": 2,
-            "response": federation.get("response", "linear"),
+            "response": response_of(federation),
             "layout": "random",
         }
     )

@@ -261,17 +261,22 @@ def _sklearn(name: str) -> tuple[FloatArray, FloatArray]:
 # -- splitting -----------------------------------------------------------------------------------
 
 
+def response_of(cell: Mapping[str, Any]) -> str:
+    """The kind of a federation's responses, whether it is drawn or of a table."""
+    images = cell.get("data") in ("digits", "glyphs")
+    return "logistic" if images else str(cell.get("response", "linear"))
+
+
 def split(cell: Mapping[str, Any], rng: np.random.Generator) -> Federation:
     """The federation of one trial: a random split of each client's rows."""
     labels: IntArray | None = None
-    response = cell.get("response", "linear")
+    response = response_of(cell)
     if cell["data"] == "digits":
         table, labels = _digits(cell, rng)
-        response = "logistic"
     elif cell["data"] == "glyphs":
         x, y, clients, labels = glyph_rows(cell, rng)
         names = tuple(map(str, range(cell["m"])))
-        table, response = Table(features=x, target=y, clients=clients, names=names), "logistic"
+        table = Table(features=x, target=y, clients=clients, names=names)
     elif cell["data"] == "diabetes":
         table = _diabetes()
     else:

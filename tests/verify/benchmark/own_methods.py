@@ -92,3 +92,12 @@ class Diverges(Mean):
         super().fit(X, y, clients)
         self.theta_ = self.theta_ * np.inf
         return self
+
+
+class Classes(Mean):
+    """Least squares for classes only: other responses are refused, as by most classifiers."""
+
+    def fit(self, X, y, clients):
+        if not np.isin(y, (-1.0, 1.0)).all():
+            raise ValueError("y holds no classes")
+        return super().fit(X, y, clients)

@@ -10,11 +10,12 @@ from trials.run.engine import Demand, ensure, replay, trial_id
 from trials.run.executors import make_executor
 from trials.run.provenance import code_of
 from trials.run.store import RunStore
-from verify.benchmark import fits
+from verify.benchmark import checking, fits
 from verify.benchmark.blocks import MOST_BLOCKS, LastBlocks
 from verify.benchmark.checking import check_own
 from verify.benchmark.federation import draw
-from verify.benchmark.fits import FIT
+from verify.benchmark.fits import FIT, federation_of
+from verify.benchmark.fitting import fit
 from verify.benchmark.methods import parse_method, parse_methods
 from verify.benchmark.metrics import METRICS, accuracies, contingency, rand_index, recovered
 from verify.benchmark.warming import first_clients
@@ -97,6 +98,20 @@ def test_the_check_before_a_run_says_what_is_missing(tmp_path):
     refused(f"{OWN}:Mean(depth=3)", "cannot be made")
     with pytest.raises(InvalidParameter, match="cannot be read"):
         parse_method(f"{tmp_path}/none.py:A").digest()
+
+
+def test_a_method_for_classes_alone_is_checked_with_classes(monkeypatch):
+    """Digits and glyphs are classes, although their cells do not say so."""
+    monkeypatch.setattr(checking, "fit_isolated", lambda *given: fit(*given[:4]))
+    method = parse_method(f"{OWN}:Classes")
+    for cell in (
+        federation_of({"data": "digits"}),
+        federation_of({"data": "glyphs"}),
+        federation_of({"response": "logistic"}),
+    ):
+        check_own(method, cell, 60.0)
+    with pytest.raises(ValueError, match="no classes"):
+        check_own(method, federation_of({"data": "diabetes"}), 60.0)
 
 
 def test_candidates_are_tuned_on_training_rows_and_all_fits_are_counted():
