@@ -55,11 +55,13 @@ def export_run(*, run: str, destination: str, formats: str, claims_files: Sequen
         if "parquet" in wanted:
             store.export_parquet(folder / "trials")
     folder.mkdir(parents=True, exist_ok=True)
-    for name, rows, types in (
-        ("claims", list(_claims(documents)), {"level": "Float64", "n_trials": "Int64"}),
-        ("cells", list(_cells(documents)), _MEASURES),
+    for name, table, types in (
+        ("claims", _claims, {"level": "Float64", "n_trials": "Int64"}),
+        ("cells", _cells, _MEASURES),
     ):
-        _write(folder / name, rows, types, wanted)
+        # a run of searches has no cells: its table has the columns and no row
+        (example,) = table({"": {"evidence": {"verdict": "", "cells": [{}]}}})
+        _write(folder / name, list(table(documents)), list(example), types, wanted)
     say(f"exported to {folder}")
 
 
@@ -96,17 +98,23 @@ def _cells(documents: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, Any
             }
 
 
-def _frame(rows: Sequence[Mapping[str, Any]], types: Mapping[str, str]) -> pd.DataFrame:
+def _frame(
+    rows: Sequence[Mapping[str, Any]], columns: Sequence[str], types: Mapping[str, str]
+) -> pd.DataFrame:
     import pandas as pd
 
-    frame = pd.DataFrame(list(rows))
+    frame = pd.DataFrame(list(rows)) if rows else pd.DataFrame(columns=list(columns))
     return frame.astype({name: kind for name, kind in types.items() if name in frame})
 
 
 def _write(
-    path: Path, rows: Sequence[Mapping[str, Any]], types: Mapping[str, str], formats: Sequence[str]
+    path: Path,
+    rows: Sequence[Mapping[str, Any]],
+    columns: Sequence[str],
+    types: Mapping[str, str],
+    formats: Sequence[str],
 ) -> None:
-    frame = _frame(rows, types)
+    frame = _frame(rows, columns, types)
     if "csv" in formats:
         for_spreadsheets(frame).to_csv(path.with_suffix(".csv"), index=False)
     if "parquet" in formats:

@@ -8,7 +8,9 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from verify.cli import exits
+from trials.run.directory import STORE_NAME
+from trials.run.store import RunStore
+from verify.cli import exits, exporting
 from verify.cli.app import application
 
 CLAIM = "ifca.k2-random-as-printed"
@@ -88,3 +90,28 @@ def test_r_reads_the_tables_with_their_types(run, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) == len(pd.read_csv(tmp_path / "out" / "cells.csv"))
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_run_without_cells_has_a_table_without_rows(kind, tmp_path):
+    """A run that is all searches.  The columns are those of a run with cells."""
+    if kind == "parquet":
+        pytest.importorskip("pyarrow")
+    cell = {"params": {"d": 3}, "n_trials": 4, "observed": 0.5}
+    found = []
+    for name, cells in (("without", []), ("with", [cell])):
+        (tmp_path / name).mkdir()
+        with RunStore.create(tmp_path / name / STORE_NAME, root_seed=0, config={}) as store:
+            evidence = {"verdict": "SUPPORTED", "cells": cells, "n_trials": 4}
+            store.put_document("claim", "a.b", {"evidence": evidence})
+        exporting.export_run(
+            run=str(tmp_path / name), destination=str(tmp_path / f"{name}-out"), formats=kind,
+            claims_files=(),
+        )  # fmt: skip
+        read = pd.read_csv if kind == "csv" else pd.read_parquet
+        found.append(read(tmp_path / f"{name}-out" / f"cells.{kind}"))
+    empty, one = found
+    assert len(empty) == 0
+    assert len(one) == 1
+    assert list(empty) == list(one)
+    assert "observed" in list(empty)
