@@ -68,6 +68,15 @@ def test_failures_count_as_infinitely_bad_and_two_of_them_as_equal():
     assert rule.estimate(bad).value == math.inf
 
 
+def test_a_limit_without_evidence_is_the_end_of_what_a_value_can_be():
+    """Two trials decide nothing.  An error is at least 0, and a score is any number here."""
+    few = np.array([1.0, 2.0])
+    error = Comparing().estimate(few)
+    assert (error.lower, error.upper) == (0.0, math.inf)
+    score = Comparing(scale="difference").estimate(few)
+    assert (score.lower, score.upper) == (-math.inf, math.inf)
+
+
 def test_scores_are_compared_by_their_mean_and_larger_is_better():
     rng = np.random.default_rng(0)
     high, low = rng.uniform(0.7, 1.0, 80), rng.uniform(0.0, 0.3, 80)

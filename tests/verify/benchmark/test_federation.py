@@ -88,6 +88,26 @@ def test_noise_levels_and_label_skew_have_their_effect():
     assert np.abs(shares).min() > 0.6
 
 
+def test_the_share_that_drifts_is_one_of_the_clients_with_a_cluster():
+    """Of ten clients three are outliers, and half of the other seven drift: 3.5, rounded up."""
+    given = {"m": 10, "n": 8, "d": 3, "sigma": 0.0, "drift": 0.5, "outliers": 0.3}
+    found = draw(FEDERATION.check(given), np.random.default_rng(2))
+    own = np.einsum("nd,nd->n", found.features, found.models[found.clients])
+    moved = set(found.clients[~np.isclose(found.responses, own)].tolist())
+    assert len(moved) == 4
+    assert (found.labels[sorted(moved)] >= 0).all()
+
+
+def test_a_class_that_is_drawn_again_is_that_of_its_own_row():
+    """Models are so far apart that the class of a row is the sign of its product."""
+    given = {"response": "logistic", "label_skew": 0.9, "m": 20, "n": 40, "separation": 1e5}
+    found = draw(FEDERATION.check(given), np.random.default_rng(4))
+    margin = np.einsum("nd,nd->n", found.features, found.models[found.clients])
+    clear = np.abs(margin) > 60.0
+    assert clear.mean() > 0.99
+    assert (np.sign(margin) == found.responses)[clear].all()
+
+
 @pytest.mark.parametrize(
     ("params", "message"),
     [

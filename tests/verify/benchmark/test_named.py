@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from bounds.ifca.one_step import THEOREM_1
+from bounds.odcl.recovery import PSI
+from bounds.statement import evaluate
 from trials.checks import InvalidParameter
 from trials.run.executors import make_executor
 from trials.run.store import RunStore
@@ -138,6 +140,11 @@ def test_there_is_a_named_federation_inside_the_guarantee_of_either_paper():
     assert guarantee(parse_method("odcl-spectral"), shot).place == "inside"
     assert guarantee(parse_method("odcl-spectral"), {**shot, "n": 1_200_000}).place == "vacuous"
     assert guarantee(parse_method("odcl-km"), shot).place == "outside"
+    # each of the m local fits misses its event with probability 2 / n^3
+    promised = guarantee(parse_method("odcl-spectral"), shot).reason
+    (failures,) = PSI.terms
+    exact = float(evaluate(failures.expr, {"m": shot["m"], "n": shot["n"]}))
+    assert float(promised.split()[-1]) == pytest.approx(exact, rel=0.1)
     # the requirement of one feature, by hand: R = 1.1 / 2, L = mu = 1, N = 1/2, F* = 1/8
     alpha, net = 2 + 2 * np.sqrt(2), 3 + np.log(2) + 3 + np.log(6)
     m = 2 * (3 + np.log(2)) + 64 * 0.55**2 * net + 16 * 0.55 * 0.5 * (3 + np.log(2))
