@@ -346,3 +346,20 @@ def test_what_is_no_finite_number_is_refused_by_the_name_of_its_argument(functio
     for name in good:
         with pytest.raises(OutsideTheorem, match=f"^{name}="):
             function(**{**good, name: value})
+
+
+@pytest.mark.parametrize("n", [1, 7, 10**7])
+def test_the_ends_of_the_laws_are_certain_or_impossible(n):
+    """A ratio of 0 makes the preference certain.  A chi-square variable is above 0."""
+    assert exact.pairwise_log_probability(0.0, n) == 0.0
+    assert exact.pairwise_probability_mp(0.0, min(n, 50)) == 1
+    assert exact.pairwise_probability_mp(math.inf, min(n, 50)) == 0
+    for deviation in (-1.0, -1.5):
+        assert exact.chi_square_log_tail(n, deviation) == -math.inf
+    assert exact.chi_square_log_tail(n, 0.0) == pytest.approx(float(stats.chi2(n).logsf(n)))
+
+
+def test_a_float_that_is_whole_counts_as_a_number_of_samples():
+    assert exact.pairwise_log_probability(0.5, 9.0) == exact.pairwise_log_probability(0.5, 9)
+    with pytest.raises(OutsideTheorem, match="must be an integer"):
+        exact.pairwise_log_probability(0.5, 9.5)

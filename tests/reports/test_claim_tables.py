@@ -223,3 +223,18 @@ def test_the_csv_has_every_parameter_of_any_cell() -> None:
     assert first.startswith("1,,")
     assert "0.30000000000000004" in first
     assert second.startswith(',"[1, 2]",')
+
+
+def test_void_cells_are_counted_with_each_reason_once() -> None:
+    """Also those that a long list does not show."""
+    live = cells(MAX_ROWS + 3)
+    void = [
+        decode(cell(i, params={"m": 100 + i}, void=reason), Cell, "cell")
+        for i, reason in enumerate(("a placebo passes", "no trial", "a placebo passes"))
+    ]
+    said = cell_table([*live, *void], "p.a").caption
+    assert said.endswith(r" $3$ cells are void and support nothing: a placebo passes; no trial.")
+    assert cell_table([*cells(1), void[1]], "p.a").caption.endswith(
+        r" $1$ cell is void and support nothing: no trial."
+    )
+    assert "void" not in cell_table(live, "p.a").caption

@@ -139,6 +139,12 @@ def test_a_theorem_holds_as_its_claims_say() -> None:
     unsure["evidence"] |= {"verdict": "INCONCLUSIVE", "mark": "INCONCLUSIVE"}
     (theorem,) = results(run_of(unsure).claims)
     assert "INCONCLUSIVE" in holds(theorem)
+    not_run = one("p.b", "Theorem 1")
+    not_run["evidence"] |= {"verdict": "NOT RUN", "mark": "NOT RUN"}
+    (theorem,) = results(run_of(not_run).claims)
+    assert words(holds(theorem)) == "not run"
+    (theorem,) = results(run_of(not_run, unsure).claims)
+    assert "INCONCLUSIVE" in holds(theorem)
 
 
 def test_the_factor_of_a_theorem_has_its_range_over_the_cells_or_is_a_dash() -> None:

@@ -45,6 +45,9 @@ def test_an_attack_is_shown_as_text(attack: str) -> None:
         (r"\hyperref[sec:b]{x}", "x"),
         (r"a~b\quad{}c", "a\u00a0b\u2003c"),
         (r"a\newline b", "a<br>b"),
+        (r"a\\b", "a<br>b"),
+        (r"1\,000\,\%", "1\u202f000\u202f%"),
+        (r"\{\}\$\_", "{}$_"),
         (r"$\rho$", '<math display="inline"><mrow><mi>ρ</mi></mrow></math>'),
     ],
 )

@@ -167,3 +167,20 @@ def test_one_thing_that_is_no_mathml_is_enough_for_a_refusal(element: str) -> No
     """An element, an attribute, and text between elements."""
     with pytest.raises(ValueError, match="<"):
         _check(fromstring(element))
+
+
+@pytest.mark.parametrize(
+    ("source", "n_formulas"),
+    [
+        (r"\forall m,n,d,k", 1),
+        (r"\forall m,n,d,k,p", 5),
+        (r"\forall m,n,d,f(a,b,c)", 1),
+        (r"m,n,d,\{a,b\},[c,e]", 5),
+    ],
+)
+def test_a_list_of_five_entries_may_break_behind_its_commas(source: str, n_formulas: int) -> None:
+    """A comma within brackets is no end of an entry, and none is lost."""
+    page = mathml(source)
+    assert page.count("<math") == n_formulas
+    shown = re.sub(r"<[^>]*>|\s", "", page)
+    assert shown == re.sub(r"\\forall|\\|\s", lambda m: "∀" if "f" in m[0] else "", source)
