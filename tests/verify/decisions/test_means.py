@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trials.checks import InvalidParameter
+from verify.decisions import means
 from verify.decisions.combine import CellDecision, combine
 from verify.decisions.means import (
     SHARE,
@@ -437,3 +438,30 @@ def test_an_open_cell_without_a_range_says_whether_its_limits_were_used(bound):
 def test_either_level_of_a_test_of_a_mean_must_lie_between_zero_and_one(name, level):
     with pytest.raises(InvalidParameter, match="level="):
         replace(mean_test(0.5), **{name: level})
+
+
+def test_one_value_far_below_leaves_catonis_limit_above_the_mean():
+    """The limit is the largest rejected mean, wherever the mean of the trials lies."""
+    x = np.zeros(1000)
+    x[17] = -1e6
+    test = LowerTest(knowledge=Knowledge(variance=1.0), target=0.0, level=0.01, horizon=1024)
+    limit = test.limit(x)
+    assert x.mean() < -999.0
+    assert -1.0 < limit < 0.0
+    assert test.rejects(x, limit)
+    assert not test.rejects(x, limit + 0.03)  # the search is as fine as the values spread
+
+
+BOTH = Knowledge(low=0.0, high=1.0, variance=0.1)
+
+
+@pytest.mark.parametrize("knowledge", [Knowledge(low=0.0, high=1.0), Knowledge(variance=0.1), BOTH])
+def test_more_trials_than_one_array_holds_have_the_same_limit(monkeypatch, knowledge):
+    x = np.random.default_rng(5).random(400)
+    test = LowerTest(knowledge=knowledge, target=0.3, level=0.01, horizon=512)
+    limits = []
+    for most in (10**9, 0):
+        monkeypatch.setattr(means, "_ONE_ARRAY", most)
+        limits.append(test.limit(x))
+    assert limits[0] == pytest.approx(limits[1], rel=1e-9)
+    assert 0.3 < limits[0] < x.mean()

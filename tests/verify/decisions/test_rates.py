@@ -233,3 +233,22 @@ def test_the_limits_are_widened_by_the_mean_share_of_the_floor_in_the_window(
     assert math.log(fit.upper) == pytest.approx(math.log(factor) + fit.floor_bias, rel=1e-9)
     assert math.log(fit.lower) == pytest.approx(math.log(factor) - fit.floor_bias, rel=1e-9)
     assert fit.log_limits() == (math.log(fit.lower), math.log(fit.upper))
+
+
+@pytest.mark.parametrize("n_zero", [0, 2, 3, 4])
+def test_trials_that_reach_zero_error_leave_no_lower_limit_and_one_trial_no_factor(
+    n_zero: int,
+) -> None:
+    """Every second trial is measured: four of these eight, some of which end at zero."""
+    errors = 0.5 ** np.arange(13.0) * np.linspace(1.0, 1.1, 8)[:, None]
+    errors[1 : 2 * n_zero : 2, 6:] = 0.0
+    fit = contraction_factor(errors, floor=0.0)
+    if n_zero > 2:
+        assert (fit.resolved, fit.lower, fit.upper) == (False, 0.0, math.inf)
+        assert fit.reason == "fewer than two measured trials"
+        return
+    assert fit.resolved
+    assert fit.n_used == 4 - n_zero
+    assert fit.factor == pytest.approx(0.5)
+    assert fit.upper == pytest.approx(0.5)
+    assert fit.lower == pytest.approx(0.0 if n_zero else 0.5)

@@ -6,9 +6,11 @@ import importlib
 import math
 
 import mpmath
+import numpy as np
 import pytest
 
 from trials.checks import InvalidParameter
+from verify.decisions import search
 from verify.decisions.search import (
     Choice,
     Interval,
@@ -360,3 +362,14 @@ def test_a_search_without_a_value_anywhere_is_refused_instead_of_supporting() ->
     result = search_counterexample(lambda _: -math.inf, box, 60, 0)
     assert not result.found
     assert result.n_undefined == 0
+
+
+def test_a_part_without_a_start_does_not_hide_the_parts_behind_it() -> None:
+    """All starts lie in the second half."""
+    state = search._Search(lambda point: point["x"] - 1.0, None, None, 0.0)
+    domain = search.as_domain({"x": Interval(0.0, 1.0)})
+    rng, starts = np.random.default_rng(0), [(-0.4, {"x": 0.6})]
+    assert list(domain.parts()) == ["x from 0 to 0.5", "x from 0.5 to 1"]
+    found = search._part_by_part(state, domain, 400, rng, starts)
+    assert list(found) == ["x from 0.5 to 1"]
+    assert -0.05 < found["x from 0.5 to 1"] <= 0.0

@@ -15,7 +15,7 @@ from trials.run.executors import make_executor
 from trials.run.experiment import Experiment, register
 from trials.run.store import RunStore
 from verify.decisions.means import Knowledge
-from verify.evidence import Verdict
+from verify.evidence import CellResult, Verdict
 from verify.procedures.base import Sampling
 from verify.procedures.comparison import Comparison
 from verify.procedures.constants import Constants
@@ -25,6 +25,8 @@ from verify.procedures.placebos import (
     Occurs,
     Placebo,
     Trivial,
+    _keeps,
+    _rows_of,
     decide,
     demands,
     lives,
@@ -419,3 +421,23 @@ def test_columns_are_replaced_and_trials_with_finite_values_have_not_failed(tmp_
     assert set(found["error"]) == {0.25}
     with pytest.raises(KeyError, match="unknown column 'wrong'"):
         with_columns(lost, {}, {"wrong": 1.0})
+
+
+def test_a_row_is_that_of_the_cell_that_names_most_of_it_and_other_rows_are_nobodys():
+    def row(**params):
+        return CellResult(params=params, n_trials=4, n_failed=0)
+
+    cells = [{"d": 2}, {"d": 2, "m": 5}, {"d": 3}, None]
+    rows = [row(d=2, m=4), row(d=2, m=5, x=1), row(d=3), row(d=4)]
+    found = _rows_of(cells, rows)
+    assert found == [[rows[0]], [rows[1]], [rows[2]], [rows[3]]]
+    assert _rows_of(cells[:3], rows) == found[:3]
+
+
+def test_a_cell_keeps_its_bound_by_its_ratio_and_not_without_one():
+    for ratio, relation, keeps in (
+        (0.5, "at most", True), (1.0, "at most", True), (1.0, "below", False),
+        (1.5, "at most", False), (None, "at most", False), (None, "below", False),
+    ):  # fmt: skip
+        one = CellResult(params={}, n_trials=4, n_failed=0, ratio=ratio, relation=relation)
+        assert _keeps(one) is keeps
