@@ -1771,7 +1771,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "last = -(-grid.max_trials // BLOCK)",
         "last = -(-grid.max_trials // BLOCK) + 1",
         "a cell gets a block more than its budget of trials",
-        "verify/benchmark/test_twins",
+        "verify/benchmark/test_phase",
     ),
     Meaning(
         BENCHMARK + "phase.py",
@@ -3143,7 +3143,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "last = -(-grid.max_trials // BLOCK)",
         "last = grid.max_trials",
         "the budget of a phase diagram's cell is counted in blocks",
-        "verify/benchmark/test_twins",
+        "verify/benchmark/test_phase",
     ),
     Meaning(
         "verify/cli/running.py",
