@@ -4710,6 +4710,43 @@ MEANINGS: tuple[Meaning, ...] = (
         "verify/decisions/test_rates",
         missed=True,
     ),
+    Meaning(
+        "verify/decisions/thresholds.py",
+        "        if fit.separated and self._certain(counts, low, high):\n            return None",
+        "        if False:\n            return None",
+        "a crossing whose sides are certain is sampled to the end of the budget",
+        "verify/decisions/test_thresholds",
+        missed=True,
+    ),
+    Meaning(
+        "verify/decisions/thresholds.py",
+        "        if fit.separated and self._certain(counts, low, high):",
+        "        if fit.separated:",
+        "the sampling ends where the counts are separated and nothing is certain",
+        "verify/decisions/test_thresholds",
+        missed=True,
+    ),
+    Meaning(
+        "verify/decisions/thresholds.py",
+        "+ self.batch > self.budget:",
+        "+ self.batch >= self.budget:",
+        "the last batch of the budget is not drawn",
+        "verify/decisions/test_thresholds",
+    ),
+    Meaning(
+        "verify/decisions/thresholds.py",
+        "(counts[n][1] if n in counts else 0, n)",
+        "(counts[n][1] if n in counts else 0, -n)",
+        "of sizes with as many trials the largest is next",
+        "verify/decisions/test_thresholds",
+    ),
+    Meaning(
+        "verify/decisions/thresholds.py",
+        "fit.upper <= self.precision * fit.lower:\n            return None",
+        "fit.upper <= self.precision * fit.lower * 2:\n            return None",
+        "sampling ends at twice the precision",
+        "verify/decisions/test_thresholds",
+    ),
 )
 
 

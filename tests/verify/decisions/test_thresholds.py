@@ -456,3 +456,15 @@ def test_the_error_of_a_threshold_is_that_of_its_limits_at_their_level(level):
     assert math.log(separated.upper / separated.lower) == pytest.approx(2 * z * separated.se_log)
     nothing = fit_threshold(SIZES, np.zeros(7, dtype=int), TRIALS, level=level)
     assert (nothing.upper, nothing.se_log) == (math.inf, math.inf)
+
+
+def test_a_jump_is_sampled_until_both_of_its_sides_are_certain_and_no_further():
+    """All trials from 100 on succeed and none below, on a grid too coarse for the precision."""
+    plan = design(grid=(16, 64, 256, 1024), batch=2, budget=400)
+    drawn, _ = sampled(plan, lambda n: float(n >= 100))
+    enough = least_certain(0.05 / 4)
+    trials = {n: t for n, (_, t) in drawn.items()}
+    assert 2 < enough <= trials[64] < enough + 2
+    assert enough <= trials[256] < enough + 2
+    assert sum(trials.values()) < 100
+    assert plan.fit(drawn, LINKS[:1]).separated
