@@ -54,7 +54,7 @@ from trials.checks import (
 Response = Literal["linear", "logistic"]
 
 SQUARED, LOGISTIC = 0, 1
-"""Kinds of loss, as kernels know them; ridge is `SQUARED` with a penalty."""
+"""Kinds of loss, as kernels know them.  Ridge is `SQUARED` with a penalty."""
 
 QUADRATURE_ERROR = 1e-13
 """Error of a normal expectation relative to 1 + the variance of the margin (tested on mpmath)."""

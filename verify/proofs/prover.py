@@ -94,7 +94,7 @@ ERRORS = (LookupError, TypeError, ValueError, ArithmeticError, RuntimeError, Att
 
 
 def reduce_by(goal: Goal, step: Step, *tactics: Callable[[Goal], Step]) -> Step:
-    """The step, with what the tactics find for the goals that it leaves."""
+    """The step, with the steps that the tactics find for the goals that it leaves."""
     if _LEFT.get() <= 0 or time.process_time() > _END.get():
         raise Stopped("too many steps")
     _LEFT.set(_LEFT.get() - 1)

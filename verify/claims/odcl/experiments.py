@@ -274,7 +274,7 @@ TABLE_3 = (
 
 
 def _near(n: int, rounds: int, step: float, **more: float) -> Params:
-    """IFCA from the printed start and ODCL-CC; ``gradient`` is 2 for the whole squared residual."""
+    """IFCA from the printed start and ODCL-CC.  The squared residual has ``gradient`` 2."""
     start = {"nearest": 0.2, "farthest": 1 / 3, "step": step}
     return {"optima": "four", "n": n, "T": rounds, "method": "cc", **start, **more}
 

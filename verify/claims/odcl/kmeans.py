@@ -127,7 +127,7 @@ def shape_separation(
     everywhere: Everywhere | None = None,
     proof: Callable[[Statement], Certificate] | None = None,
 ) -> Search:
-    """The separation that a shape needs; where a proof goes with it, on data sets that fail."""
+    """The separation that a shape needs.  With a proof, the data sets are those that fail."""
     return on_data_sets(
         statement,
         profile,
