@@ -7,6 +7,7 @@ tests.  Each worker then makes the fixtures of every file.  So the group is read
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 
@@ -33,7 +34,12 @@ def group_of(nodeid: str) -> str:
 
 
 def scheduler(config: Any, log: Any) -> Any:
-    """The scheduler of pytest-xdist that hands out whole groups."""
+    """The scheduler of pytest-xdist that hands out whole groups.
+
+    pytest-xdist looks through the list of all tests for each test that it hands out, and through
+    all tests that a worker has had after each that ends.  So its time grows as the square of the
+    number of tests, and the workers wait for it.  Here both are short for any number.
+    """
     from xdist.scheduler.loadscope import LoadScopeScheduling
 
     class Groups(LoadScopeScheduling):
@@ -41,5 +47,23 @@ def scheduler(config: Any, log: Any) -> Any:
 
         def _split_scope(self, nodeid: str) -> str:
             return group_of(nodeid)
+
+        def _pending_of(self, workload: dict[str, dict[str, bool]]) -> int:
+            """The tests that a worker has not run.  Groups that have ended are forgotten."""
+            for name in [name for name, group in workload.items() if all(group.values())]:
+                del workload[name]
+            return sum(list(group.values()).count(False) for group in workload.values())
+
+        @cached_property
+        def _numbers(self) -> dict[str, int]:
+            """A test's place in the list of all tests, which is the same for all workers."""
+            return {name: i for i, name in enumerate(self.collection or ())}
+
+        def _assign_work_unit(self, node: Any) -> None:
+            """Send the next group to a worker."""
+            name, group = self.workqueue.popitem(last=False)
+            self.assigned_work.setdefault(node, {})[name] = group
+            left = [self._numbers[test] for test, ended in group.items() if not ended]
+            node.send_runtest_some(left)
 
     return Groups(config, log)
