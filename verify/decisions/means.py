@@ -285,10 +285,10 @@ def why_not_asymptotic(x: FloatArray, level: float) -> str:
         return f"{n} trials are fewer than the {_MIN_ASYMPTOTIC} that asymptotic limits need"
     if not np.all(np.isfinite(x)):
         return "a trial has no finite value"
+    if x.min() == x.max():  # their mean may be another number, by rounding
+        return "all trials have one value: their spread is unknown"
     centred = x - x.mean()
     scale = float(np.abs(centred).max())
-    if scale == 0.0:
-        return "all trials have one value: their spread is unknown"
     thirds = np.abs(centred / scale) ** 3
     share = 1.0 / float(thirds.sum())
     if share > _MAX_SHARE:

@@ -158,6 +158,7 @@ def test_an_upper_bound_of_a_mean_without_an_upper_end_is_refuted_but_not_suppor
         (lambda rng: rng.lognormal(0, 2.5, 4096), "heavy tails"),
         (lambda rng: rng.standard_normal(255), "255 trials are fewer"),
         (lambda _rng: np.ones(4096), "one value"),
+        (lambda _rng: np.full(256, 0.1), "one value"),  # whose mean is rounded to another number
         (lambda rng: rng.binomial(1, 0.02, 2000) * 1.0, "skewness"),
         (lambda rng: np.append(rng.standard_normal(400), np.inf), "no finite value"),
     ],
