@@ -440,24 +440,30 @@ class Constants(Procedure):
         self, cell: CellSample, decision: ConstantsDecision, level: float
     ) -> CellResult:
         """The error quantile that the statement bounds, beside the bound at frozen constants."""
-        wanted = max(cell.delta, resolvable(cell.n_trials, level))
-        finite = np.where(np.isfinite(cell.statistic), cell.statistic, np.inf)
-        q = float(np.quantile(finite, 1 - wanted, method="inverted_cdf"))
         bound, role = None, str(cell.role)
         if _infeasible(decision):
             bound, role = float(np.median(self._generous(cell))), "bound: most generous constants"
         elif decision.calibration is not None:
             frozen = {**decision.calibration.frozen, **cell.choice}
             bound = float(np.median(self._bound(frozen, cell)))
-        return CellResult(
+        found = CellResult(
             params=self._run_at(cell.params, cell.choice),
             n_trials=cell.n_trials,
             n_failed=int(np.sum(~np.isfinite(cell.statistic))),
+            bound=bound,
+            note=f"{role}; any failure is allowed here, so no quantile is bounded",
+        )
+        if cell.delta >= 1:
+            return found
+        wanted = max(cell.delta, resolvable(cell.n_trials, level))
+        finite = np.where(np.isfinite(cell.statistic), cell.statistic, np.inf)
+        q = float(np.quantile(finite, 1 - wanted, method="inverted_cdf"))
+        return replace(
+            found,
             observed=q,
             quantile=1 - wanted,
             lower=quantile_lower(finite, 1 - wanted, level),
             upper=quantile_upper(finite, 1 - wanted, level),
-            bound=bound,
             ratio=ratio_of(q, bound, "at most"),
             note=f"{role}; quantile at failure probability {wanted:.2g}"
             + ("" if wanted <= cell.delta else ", the smallest that the trials resolve"),

@@ -426,3 +426,84 @@ def test_what_was_tried_is_read_from_the_stored_trials_of_the_first_choice(tmp_p
     assert (before["m"], after["m"], before["c1"], after["c1"]) == (10.0, 20.0, 1.0, 1.0)
     assert "err" not in before
     assert len(after["err"]) == 128
+
+
+@pytest.mark.parametrize("failure", [sp.Integer(1), sp.Rational(6, 5)])
+def test_a_statement_that_may_always_fail_is_vacuous(failure, tmp_path):
+    base = claim(TRUE)
+    evidence, _ = tried(replace(base, statement=replace(base.statement, failure=failure)), tmp_path)
+    assert evidence.verdict is Verdict.VACUOUS
+    assert len(evidence.cells) == 14
+    for cell in evidence.cells:
+        assert cell.observed is cell.quantile is cell.lower is cell.upper is cell.bound is None
+        assert cell.note.endswith("any failure is allowed here, so no quantile is bounded")
+    assert evidence.figures == ()
+    assert evidence.required == {}
+
+
+def test_a_cell_that_may_always_fail_shows_no_quantile_and_the_others_decide(tmp_path):
+    """The failure probability m/640 is one at m = 640, two at 1280, and less elsewhere."""
+    base = replace(
+        claim(TRUE, max_trials=128),
+        calibration=cells((10, 40), (4,)),
+        held_out=cells((320, 640, 1280), (4,)),
+        drift={},
+    )
+    failure = sp.Max(sp.Rational(1, 10), m / 640)
+    evidence, _ = tried(replace(base, statement=replace(base.statement, failure=failure)), tmp_path)
+    assert evidence.verdict is Verdict.SUPPORTED
+    assert "2 cells do not meet the assumptions" in evidence.notes[0]
+    for cell in evidence.cells:
+        allowed = max(0.1, cell.params["m"] / 640)
+        if allowed < 1:
+            assert cell.quantile == pytest.approx(1 - allowed)
+            assert cell.lower < cell.observed < cell.upper
+            assert cell.ratio == cell.observed / cell.bound
+        else:
+            assert cell.quantile is cell.observed is cell.ratio is None
+            assert cell.bound > 0
+            assert "any failure is allowed" in cell.note
+    assert sum(cell.quantile is None for cell in evidence.cells) == 2
+    # The drawn points are those of the cells with a quantile
+    quantiles = next(f for f in evidence.figures if f.name == "quantiles")
+    drawn = [y for s in quantiles.series if s.style == "points" for y in s.y if y is not None]
+    assert sorted(drawn) == sorted(c.observed for c in evidence.cells if c.quantile is not None)
+
+
+def test_two_cells_that_exclude_a_choice_each_are_the_witness_together(tmp_path):
+    """The bound is a multiple (m/100)^-2 of the truth under choice 1/2, and (m/100)^2 under 1."""
+    shape = sp.sqrt(d) * m**-c_1 * (m / 100) ** (8 * c_1 - 6)
+    evidence, rounds = tried(
+        replace(claim(shape, high=1.0), choices=(0.5, 1.0), choice_param="b"), tmp_path
+    )
+    assert evidence.verdict is Verdict.REFUTED
+    assert len(rounds) == 1
+    assert evidence.summary.endswith("2 cells exclude them for all 2 choices")
+    witness = evidence.witness
+    assert witness.description.endswith(
+        "; together with 1 more cell this cell excludes all choices"
+    )
+    size, choice = witness.params["m"], witness.params["b"]
+    assert (size > 100) is (choice == 0.5)
+    limit = witness.params["d"] ** 0.5 * size**-choice * (size / 100) ** (8 * choice - 6)
+    assert witness.bound == pytest.approx(limit)
+    assert witness.observed > witness.bound
+    row = replay(0, witness.trial, POWER.check(witness.params))
+    assert row.values[0] == witness.observed
+    (table,) = evidence.tables
+    assert [row[0] for row in table.rows] == [0.5, 1.0]
+    sizes = [float(row[-1].split(",")[0].removeprefix("m=")) for row in table.rows]
+    assert sizes[0] > 100 > sizes[1]
+
+
+def test_a_constant_that_no_calibration_cell_needs_is_at_the_tight_end_and_not_required(tmp_path):
+    """The truth is below the bound at the smallest constant of the box in every cell."""
+    base = claim(TRUE)
+    boxes = (base.statement.constants[0], replace(base.statement.constants[1], low=5.0))
+    evidence, _ = tried(replace(base, statement=replace(base.statement, constants=boxes)), tmp_path)
+    assert evidence.verdict is Verdict.SUPPORTED
+    frozen = next(t for t in evidence.tables if "frozen" in t.title)
+    assert [row[:3] for row in frozen.rows] == [("c_2", 5.0, 10.0)]
+    assert evidence.required == {}
+    figure = next(f for f in evidence.figures if f.name == "required")
+    assert figure.hlines == [(1.0, "frozen")]
