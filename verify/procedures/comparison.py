@@ -197,15 +197,16 @@ class Comparison(Valued, InRounds):
         return f"{contrast.left} {contrast.relation} {factor}{contrast.right}{share}"
 
     def _winners(self, observed: Sequence[Observed]) -> EvidenceTable:
-        """Every method's mean in every cell, and the smallest."""
+        """Every method's mean in every cell, and the smallest: all that share it."""
         methods = list(self.columns)
         rows: list[tuple[str | float, ...]] = []
         successes = self.failed == "low"
         for i, o in enumerate(observed, 1):
             columns = [self._column(o.table, m, o.params) for m in methods]
             means = [float(np.mean(c)) for c in columns]
-            best = int(np.argmax(means) if successes else np.argmin(means))
-            rows.append((str(i), *means, methods[best]))
+            best = max(means) if successes else min(means)
+            tied = [m for m, mean in zip(methods, means, strict=True) if mean == best]
+            rows.append((str(i), *means, ", ".join(tied)))
         return EvidenceTable(
             title="Who wins where",
             columns=("cell", *methods, "largest" if successes else "smallest"),
@@ -225,7 +226,8 @@ class Comparison(Valued, InRounds):
         )
         contrast, o, cell = self.statement.contrasts[j], observed[i], decided[i][j]
         a, b = (self._column(o.table, m, o.params) for m in (contrast.left, contrast.right))
-        gap = np.abs(a - b) if contrast.relation == "=" else a - b
+        with np.errstate(invalid="ignore"):  # a trial in which both failed is not shown
+            gap = np.abs(a - b) if contrast.relation == "=" else a - b
         return Witness(
             description=f"{self._spell(j)} contradicted by {cell.n_trials} trials; the trial with "
             "the largest difference",

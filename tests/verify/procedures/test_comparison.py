@@ -1,13 +1,15 @@
 """Comparisons from trials to verdict: contrasts and trends are the statement's."""
 
+import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import sympy as sp
 
 from bounds.statement import Contrast, Statement, Trend
 from tests.stated import NOBODY
-from tests.verify.toys import METHODS, VALUE, tried
+from tests.verify.toys import METHODS, VALUE, stored, tried
 from trials.checks import InvalidParameter
 from trials.run.engine import replay
 from verify.decisions.means import INDICATOR, Knowledge
@@ -166,3 +168,68 @@ def test_trends_check_override_and_describe():
         replace(build, cells=({"law": "coin"},)).check()
     with pytest.raises(InvalidParameter, match="has 0 trends"):
         replace(build, statement=stated()).check()
+
+
+@pytest.fixture
+def by_hand(tmp_path):
+    """The decision on one cell of 256 trials whose values are given."""
+
+    def by_hand(build, values):
+        build = replace(build, sampling=Sampling(experiment=METHODS, max_trials=256, first=256))
+        values = np.broadcast_to(np.asarray(values, dtype=float), (256, 3))
+        failed = np.flatnonzero(~np.isfinite(values).all(axis=1))
+        with stored(tmp_path, METHODS, [(build.cells[0], values, failed)]) as store:
+            (observed,) = build.sampling.observed(store, build.cells)
+            return observed, build.decide(store, 0.05)
+
+    return by_hand
+
+
+@pytest.mark.parametrize("scale", ["mean", "sign"])
+def test_methods_that_both_fail_in_every_trial_are_not_told_apart(scale, by_hand):
+    """Neither has a value, so that nothing is smaller and nothing equal."""
+    both = np.array([math.nan, math.inf, 1.0])
+    for contrasts in ((LESS,), (MORE,), (Contrast(left="A", relation="=", right="B", margin=0.1),)):
+        build = claim(*contrasts, scale=scale)
+        observed, evidence = by_hand(build, both)
+        assert evidence.verdict is Verdict.INCONCLUSIVE
+        (cell,) = evidence.cells
+        assert cell.note == "both methods failed in 256 trials"
+        assert cell.bound == 1.0 + contrasts[0].margin
+        assert cell.observed is None
+        assert build.unresolved([observed], 0.05) == [0]
+
+
+def test_one_trial_without_a_value_of_either_method_leaves_a_difference_of_means_open(by_hand):
+    """Infinity minus infinity is no number.  A sign is one, and the other trials decide it."""
+    values = np.tile([0.5, 1.0, 1.0], (256, 1))
+    values[7, :2] = math.nan
+    _, means = by_hand(claim(LESS), values)
+    assert means.verdict is Verdict.INCONCLUSIVE
+    assert means.cells[0].note == "both methods failed in 1 trials"
+    for contrast, expected in ((LESS, Verdict.SUPPORTED), (MORE, Verdict.REFUTED)):
+        _, signs = by_hand(claim(contrast, scale="sign"), values)
+        assert signs.verdict is expected
+        if expected is Verdict.REFUTED:  # shown by a trial that has a difference
+            assert not signs.witness.trial.endswith(":7")
+    # With a known upper end the two values are equal in that trial
+    known = {"knowledge": lambda _cell: Knowledge(low=0.0, high=2.0)}
+    _, bounded = by_hand(claim(LESS, **known), values)
+    assert bounded.verdict is Verdict.SUPPORTED
+
+
+@pytest.mark.parametrize(
+    ("values", "failed", "best"),
+    [
+        ((0.5, 0.25, 0.25), "high", "B, C"),
+        ((1.0, 0.5, 1.0), "low", "A, C"),
+        ((0.5, 0.25, 0.75), "high", "B"),
+        ((0.5, 0.25, 0.75), "low", "C"),
+        ((math.nan, math.inf, 7.0), "high", "C"),
+        ((2.0, 2.0, 2.0), "high", "A, B, C"),
+    ],
+)
+def test_methods_with_one_mean_win_together(values, failed, best, by_hand):
+    _, evidence = by_hand(claim(LESS, failed=failed), values)
+    (winners,) = [t for t in evidence.tables if t.title == "Who wins where"]
+    assert [row[-1] for row in winners.rows] == [best]
