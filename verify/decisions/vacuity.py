@@ -151,6 +151,8 @@ def _power_of_ten(log: float) -> str:
     """``exp(log)`` as mantissa and power of ten.  Huge numbers have the power alone."""
     power = math.floor(log / math.log(10) + 1e-9)
     mantissa = math.exp(min(log - power * math.log(10), 700.0))
+    if mantissa >= 9.995:  # two digits would show 10.00
+        power, mantissa = power + 1, 1.0
     if power > 1e12 or abs(mantissa - 1) < 0.005:
         return rf"10^{{{power:.6g}}}" if power > 1e12 else rf"10^{{{power}}}"
     return rf"{mantissa:.2f}\times10^{{{power}}}"

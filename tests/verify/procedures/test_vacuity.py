@@ -1,6 +1,7 @@
 """Where a statement bites: thresholds in closed form, overflow, never, and what a paper claims."""
 
 import math
+from dataclasses import replace
 
 import pytest
 import sympy as sp
@@ -9,7 +10,7 @@ from bounds.statement import Assumption, Constant, Statement, Term
 from tests.stated import NOBODY
 from tests.verify.toys import tried
 from trials.checks import InvalidParameter
-from verify.decisions.vacuity import Condition, conditions, onset
+from verify.decisions.vacuity import Condition, Onset, conditions, onset
 from verify.evidence import Verdict
 from verify.procedures.vacuity import Vacuity
 
@@ -208,3 +209,40 @@ def test_a_size_that_no_float_holds_has_no_number(power, known):
     (cell,) = (found._cell(setting) for setting in found.examined())
     assert (cell.bound is not None) is known
     assert (cell.ratio is not None) is known
+
+
+def test_a_condition_that_is_no_real_number_fails_and_its_witness_has_no_sides(tmp_path):
+    """The logarithm of d - 30 at d = 20.  At d = 40 the condition holds."""
+    settings = ((400, 40), (400, 20))
+    build = claim(stated(sp.log(d - 30)), settings, claimed=True)
+    evidence, _ = tried(build, tmp_path)
+    assert evidence.verdict is Verdict.REFUTED
+    assert "at 1 of 2 settings" in evidence.summary
+    assert evidence.witness.description == "samples fails at experiment 2"
+    assert evidence.witness.params["d"] == 20.0
+    assert math.isnan(evidence.witness.observed)
+    assert math.isnan(evidence.witness.bound)
+    rows = [row for row in evidence.tables[0].rows if row[0] == "experiment 2"]
+    assert [row[2:] for row in rows] == [("fails", "never up to $10^{30}$")]
+    assert evidence.cells[1].bound is None
+    fine, _ = tried(claim(stated(sp.log(d - 30)), settings[:1], claimed=True), tmp_path, seed=1)
+    assert fine.verdict is Verdict.SUPPORTED
+
+
+def test_the_size_that_is_varied_must_be_a_symbol_of_every_setting():
+    """No condition needs it, and nobody could say from which size on they hold."""
+    build = replace(claim(stated(d)), along="m")
+    with pytest.raises(InvalidParameter, match="setting 'experiment 1' has no m"):
+        build.check()
+    with pytest.raises(InvalidParameter, match="setting 'experiment 1' has no m; it has n, d"):
+        build.examined()
+
+
+@pytest.mark.parametrize("log_size", [6.9999, 6.99786, 9.9990, 12.5, 13.0, 7.0])
+def test_a_printed_size_has_a_mantissa_from_one_to_ten(log_size):
+    """9.996e6 rounds to 10.00 times 10^6, which is written 10^7."""
+    text = Onset(log_size=log_size * math.log(10)).text(LARGE)
+    mantissa, _, power = text.removeprefix("from $").removesuffix("$ on").rpartition(r"10^{")
+    head = float(mantissa.removesuffix(r"\times") or 1.0)
+    assert 1.0 <= head < 10.0
+    assert head * 10 ** int(power.removesuffix("}")) == pytest.approx(10**log_size, rel=6e-3)
