@@ -720,3 +720,75 @@ def test_one_cell_below_its_trivial_bound_is_enough_for_a_statement_to_say_somet
         return 1e3 if cell.params == cells[-1].params else 1e-3
 
     assert decide(cells, trivial=trivial).verdict is Verdict.SUPPORTED
+
+
+def test_without_a_choice_that_has_cells_of_both_roles_feasibility_alone_is_tested() -> None:
+    """Choice 1 has no held-out cells and choice 2 no calibration cells."""
+    boxes = (C, ConstantBox(name="g", low=1, high=2, generous="choose", grid=(1.0, 2.0)))
+
+    def apart(first: float, second: float) -> ConstantsDecision:
+        near = make_cells(lambda m, d: first * sharp(m, d), choice={"g": 1.0})
+        far = make_cells(lambda m, d: second * sharp(m, d), choice={"g": 2.0})
+        cells = [c for c in near if c.role == "calibration"]
+        return decide([*cells, *(c for c in far if c.role == "held-out")], constants=boxes)
+
+    for factors, feasible in (((1.0, 1.0), (True, True)), ((1e3, 1.0), (False, True))):
+        decision = apart(*factors)
+        assert decision.verdict is Verdict.INCONCLUSIVE
+        assert decision.summary.endswith("extrapolation and drift could not be tested")
+        assert decision.notes == (
+            "no choice has live calibration and held-out cells: feasibility alone is tested",
+        )
+        assert decision.feasibility is not None
+        assert decision.feasibility.feasible == feasible
+        assert decision.calibration is decision.held_out is decision.drift is None
+        assert decision.tables() == ()
+        assert decision.witness is None
+        assert dict(decision.extrapolation) == {}
+    refuted = apart(1e3, 1e3)
+    assert refuted.verdict is Verdict.REFUTED
+    assert refuted.witness is not None
+    near, far = refuted.witness.params["cells"]
+    assert refuted.witness.observed > 0.9
+    assert (near["m"] < 100 and near["d"] < 100) is not (far["m"] < 100 and far["d"] < 100)
+
+
+@pytest.mark.parametrize("lost", ["calibration", "held-out"])
+def test_one_choice_whose_cells_of_a_role_leave_the_theorem_is_not_tried_far_away(
+    lost: str,
+) -> None:
+    decision = decide(
+        make_cells(sharp), assumption=lambda _values, cell: cell.role != lost, trivial=lambda _: 0.0
+    )
+    assert decision.verdict is Verdict.INCONCLUSIVE
+    assert len(decision.notes) == 2
+    assert "feasibility alone is tested" in decision.notes[1]
+
+
+def test_growth_in_too_few_cells_for_two_halves_does_not_refute() -> None:
+    """Four cells give no slope of its own to each half, and a shift is never ruled out."""
+    rng = np.random.default_rng(9)
+    cells = [
+        CellSample(
+            params={"m": m},
+            statistic=math.sqrt(m) * np.exp(0.01 * rng.standard_normal(400)),
+            delta=0.1,
+            role=role,  # type: ignore[arg-type]
+        )
+        for m, role in (
+            (1, "calibration"),
+            (4, "calibration"),
+            (1e4, "held-out"),
+            (4e4, "held-out"),
+        )
+    ]
+    box = (ConstantBox(name="c", low=1e-2, high=1e4),)
+    decision = decide(cells, lambda v, _cell: v["c"], box, drift={"m": "up"})
+    assert decision.drift is not None
+    (slope,) = decision.drift.slopes
+    assert slope.lower > 0.4
+    assert slope.halves == (-math.inf, -math.inf)
+    assert slope.status == "uneven"
+    assert decision.held_out is not None
+    assert decision.held_out.verdict is Verdict.REFUTED
+    assert decision.verdict is Verdict.INCONCLUSIVE

@@ -184,9 +184,7 @@ def _growth_in_halves(
     equally well.  It depends on the cells alone.
     """
     log_x = np.log(x[name])
-    cuts = np.unique(log_x)[:-1]
-    if cuts.size == 0:
-        return -math.inf, -math.inf
+    cuts = np.unique(log_x)[:-1]  # at least one: else the cells would not identify any growth
 
     def information(cut: float) -> float:
         parts = (log_x[log_x <= cut], log_x[log_x > cut])
