@@ -136,3 +136,31 @@ def test_runs_of_two_machines_agree_to_rounding(tmp_path):
         assert rounding(three, two) == 0.0
         one.put_document("run", "summary", {"environment": {"blas": "SkylakeX"}})
         assert "same streams" in compare(one, two)["a"][0]
+
+
+def test_rounding_is_the_largest_distance_that_is_accepted_between_cells_of_the_same_work(tmp_path):
+    """Another number of trials, another seed, or a missing side is no rounding."""
+
+    def cells(*observed, **more):
+        rows = [changed(params={"m": i}, observed=x, **more) for i, x in enumerate(observed)]
+        return {"a": ("SUPPORTED", rows), "of one run": ("SUPPORTED", [changed(observed=9.0)])}
+
+    base = {"a": cells(1.0, 1.0, 1.0, None)["a"]}
+    near = cells(1.0 + 2.0**-50, 1.0 + 2.0**-40, 1.5, 2.0)
+    with (
+        run_with(tmp_path / "base", base) as old,
+        run_with(tmp_path / "near", near) as new,
+        run_with(tmp_path / "more", cells(1.0 + 2.0**-50, n_trials=200)) as longer,
+        run_with(tmp_path / "seed", near, seed=1) as other,
+    ):
+        assert rounding(new, old) == pytest.approx(2.0**-40, rel=1e-6)
+        assert rounding(new, old, 2.0**-45) == pytest.approx(2.0**-50, rel=1e-6)
+        assert rounding(new, old, 2.0**-60) == 0.0
+        assert 0.3 < rounding(new, old, 1.0) < 0.51
+        assert rounding(longer, old) == rounding(other, old) == rounding(old, old) == 0.0
+        lines = compare(new, old, rtol=2.0**-45)["a"]
+        assert [line.partition(": observed")[0] for line in lines] == [
+            '{"m": 1}',
+            '{"m": 2}',
+            '{"m": 3}',
+        ]

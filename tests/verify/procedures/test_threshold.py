@@ -17,7 +17,7 @@ from verify.decisions.thresholds import log_grid
 from verify.evidence import Verdict
 from verify.procedures.base import Presentation, Sampling
 from verify.procedures.pages import phase_diagram
-from verify.procedures.threshold import Threshold
+from verify.procedures.threshold import Sized, Threshold
 
 need, d, p = sp.symbols("need d p")
 
@@ -303,3 +303,34 @@ def test_the_page_gets_the_trials_of_every_size_that_was_tried(tmp_path):
         shares = dict(zip(mapped.x, mapped.shade, strict=True))
         assert shares == dict(zip(counted.x, counted.y, strict=True))
         assert min(shares.values()) < 0.5 < max(shares.values())
+
+
+@pytest.mark.parametrize(("successes", "reason"), [(0, "above"), (32, "below")])
+def test_a_scaling_with_a_cell_without_a_threshold_is_inconclusive(successes, reason):
+    """Its growth would be that of the cells that are left, and the lost one is not at random."""
+    build = scaling(d / p**2)
+    sized = []
+    for cell in build.cells:
+        sizes = [max(round(cell["need"] * 2.0**k), 1) for k in (-2, -1, 0, 1, 2)]
+        counts = dict(zip(sizes, [(s, 32) for s in (0, 4, 16, 28, 32)], strict=True))
+        fit = build._design(cell, 0.05).fit(counts)
+        sized.append(Sized(params=cell, counts=counts, observed=(), fit=fit))
+    verdict, _, rows, _ = build.compare_growth(sized, 0.05)
+    assert verdict is Verdict.SUPPORTED
+    assert len(rows) == 2
+    counts = dict.fromkeys(sized[4].counts, (successes, 32))
+    fit = build._design(sized[4].params, 0.05).fit(counts)
+    lost = [*sized[:4], replace(sized[4], counts=counts, fit=fit), *sized[5:]]
+    verdict, summary, rows, sharpness = build.compare_growth(lost, 0.05)
+    assert verdict is Verdict.INCONCLUSIVE
+    assert summary == (
+        f"no threshold in 1 of 9 cells: the threshold may lie {reason} every size tried"
+    )
+    assert rows == sharpness == []
+
+
+def test_the_fingerprint_is_the_side_and_the_stated_size_of_every_cell():
+    build = at_a_size(3 * need, r"\le")
+    assert build.fingerprint() == ["at most", [300.0, 600.0]]
+    assert at_a_size(need + need).fingerprint() == at_a_size(2 * need).fingerprint()
+    assert at_a_size(3 * need, r"\ge").fingerprint() != build.fingerprint()
