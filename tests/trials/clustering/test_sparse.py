@@ -508,3 +508,53 @@ def test_relative_weights_are_those_in_units_of_the_mean_squared_distance(n):
     relative = neighbour_weights(points, n - 1, decay=1.5, relative=True).toarray()
     plain = neighbour_weights(points, n - 1, decay=1.5 / mean).toarray()
     assert relative == pytest.approx(plain, rel=1e-12)
+
+
+def linked_problem(rng, n, d):
+    """Whole points and weights, so that sums of few terms are exact."""
+    points = rng.integers(-3, 4, (n, d)).astype(float)
+    weights = np.triu(rng.integers(0, 3, (n, n)), 1).astype(float)
+    return points, weights + weights.T
+
+
+@pytest.mark.parametrize("penalty", [0.0, 0.25, 4.0, 1e50, 1e102, np.inf])
+def test_the_gap_and_the_radius_hold_for_any_centres(penalty):
+    """Before, they were 0 for any centres of the right partition at penalty 0, and those of the
+    points for linked centres that are apart at an endless penalty.
+    """
+    rng = np.random.default_rng(4)
+    for _ in range(12):
+        points, weights = linked_problem(rng, int(rng.integers(1, 6)), 2)
+        fit = convex_clustering(points, min(penalty, 1e50), weights=weights)
+        labels = np.unique(rng.integers(0, 2, len(points)), return_inverse=True)[1]
+        guessed = rng.integers(-2, 3, (labels.max() + 1, 2)).astype(float)
+        best = fit.minimiser[np.unique(fit.labels, return_index=True)[1]] - points[0]
+        moved = best + 1e-3 * rng.standard_normal(best.shape)
+        for owner, offsets in ((labels, guessed), (fit.labels, moved), (fit.labels, best)):
+            potentials = rng.standard_normal(points.shape)
+            check = check_sparse_certificate(points, weights, penalty, owner, offsets, potentials)
+            values = (points[0] + offsets)[owner]
+            with np.errstate(invalid="ignore"):
+                pairs = np.sqrt(((values[:, None] - values) ** 2).sum(axis=2)) * weights
+                pull = np.where(pairs > 0.0, 0.5 * penalty * pairs, 0.0).sum()
+            primal = 0.5 * ((points - values) ** 2).sum() + pull
+            assert check.primal == pytest.approx(primal, rel=1e-12)
+            optimum = objective(points, weights, min(penalty, 1e50), fit.minimiser)
+            assert primal - optimum <= check.gap * (1 + 1e-9) + 1e-12 * (1 + optimum)
+            distance = np.sqrt(((values - fit.minimiser) ** 2).sum())
+            assert distance <= check.radius + fit.radius + 1e-12
+            assert check.radius == np.sqrt(2.0 * check.gap)
+
+
+def test_points_that_cannot_be_scaled_are_refused_and_nothing_is_known_of_them():
+    w = [[0.0, 1.0], [1.0, 0.0]]
+    zero = np.zeros((2, 1))
+    for points, offsets, reason in (
+        ([[-1e308], [1e308]], [[0.0]], "points must spread over at most 1e307"),
+        ([[0.0], [1e-200]], [[1.0]], "the centres must lie within 1e150 times the spread"),
+    ):
+        check = check_sparse_certificate(points, w, 1.0, [0, 0], offsets, zero)
+        assert check.reason.startswith(reason)
+        assert not check.valid
+        assert not check.proved.any()
+        assert check.gap == check.radius == np.inf

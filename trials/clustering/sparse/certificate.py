@@ -210,7 +210,8 @@ def _check_in_units(
     if not least > 0.0 or (problem.cut and least < 1e-80):
         return _refuse(mass.size, "weights spread over too many powers of ten")
     scaled = graph._replace(w=w)
-    check = _check(problem.x, a, scaled, lam, owner, mass, centres, y, margin)
+    full = penalty / scale * weight if problem.cut else lam
+    check = _check(problem.x, a, scaled, lam, full, owner, mass, centres, y, margin)
     return replace(
         check,
         primal=check.primal * scale * scale,
@@ -236,6 +237,7 @@ def _check(
     a: FloatArray,
     graph: Graph,
     lam: float,
+    full: float,
     owner: IntArray,
     mass: FloatArray,
     v: FloatArray,
@@ -244,7 +246,7 @@ def _check(
 ) -> SparseCheck:
     """The check in scaled units: ``x`` are the points ``a`` about the first one, over the unit.
 
-    At penalty 0 the points themselves are compared.
+    At penalty 0 the points themselves are compared.  ``lam`` may be cut, and ``full`` is not.
     """
     n, d = x.shape
     k = mass.size
@@ -262,6 +264,11 @@ def _check(
     unit = apart / np.where(length > 0.0, length, np.inf)[:, None]
     spread = x - v[owner]
     primal = 0.5 * float((spread * spread).sum()) + float(pull @ length)
+    # The pull stands for a larger one, between centres that are apart.
+    apart_beyond = (unlimited or full > lam) and bool((length > 0.0).any())
+    if apart_beyond:
+        beyond = full if unlimited else full - lam
+        primal += float((beyond * w[across] * length)[length > 0.0].sum())
 
     strength = np.bincount(p, pull, k) + np.bincount(q, pull, k)
     gradient = _add(k, p, pull[:, None] * unit, q) - _add(k, owner, spread)
@@ -302,7 +309,9 @@ def _check(
         reason = f"the flows of cluster {int(np.argmin(proved))} do not fit"
     else:
         reason = ""
-        gap = min(gap, 0.5 * near * near) if lam > 0.0 else 0.0
+        gap = min(gap, 0.5 * near * near) if lam > 0.0 else gap
+    if apart_beyond:
+        gap = math.inf
     return SparseCheck(
         valid=not reason,
         proved=proved,
