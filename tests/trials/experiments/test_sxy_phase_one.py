@@ -7,7 +7,7 @@ from scipy import stats
 from trials.checks import InvalidParameter
 from trials.experiments.sxy import chosen_start, iteration, moments
 from trials.experiments.sxy.descents import DESCENT, N_ROUNDS
-from trials.experiments.sxy.iteration import CROSSING, PROJECTION
+from trials.experiments.sxy.iteration import CROSSING, PROJECTION, _crossings, lengths
 from trials.experiments.sxy.moments import ANCHOR, ROUND
 
 
@@ -162,3 +162,46 @@ def test_a_cell_whose_one_trial_does_not_fit_into_memory_is_refused():
     assert PROJECTION.check({"d": 10**4, "k": 3162})["k"] == 3162
     with pytest.raises(InvalidParameter, match="k=3163"):
         PROJECTION.check({"d": 10**4, "k": 3163})
+
+
+def test_a_trial_that_never_crosses_leaves_the_crossings_of_the_others_alone():
+    """Errors c exp(-r t).  Before, such a trial ended the search of its whole block: a start that
+    is good had the crossing 1 and not 0, and the others that of their first bracket.
+    """
+    c = np.array([2.0, 30.0, 3e3, 4.0, 3.5, 3e9])
+    r = np.array([0.0, 0.7, 0.01, 0.0, 5.0, 0.0203])
+    with np.errstate(divide="ignore"):
+        exact = np.where(c <= 3.0, 0.0, 2.0 * np.log(c / 3.0) / r)
+    found = _crossings(lambda t: c * np.exp(-r * t), 6)
+    assert exact[3] == np.inf
+    np.testing.assert_allclose(found, exact, rtol=1e-6)
+    one = [_crossings(lambda t, i=i: c[i] * np.exp(-r[i] * t), 1)[0] for i in range(6)]
+    np.testing.assert_array_equal(found, one)
+
+
+@pytest.mark.parametrize(
+    ("family", "expected"),
+    [("ladder", [16.0, 8.0, 4.0, 2.0]), ("cliff", [16.0, 2, 2, 2]), ("equal", [16.0] * 4)],
+)
+def test_the_lengths_of_a_family(family, expected):
+    cell = {"k": 4, "d": 9, "top": 16.0, "low": 2.0, "family": family}
+    np.testing.assert_allclose(lengths(cell), expected, rtol=1e-14)
+    np.testing.assert_array_equal(lengths({**cell, "k": 1}), [16.0])
+    # Before the first half step no error exceeds the longest length times the largest sine.
+    table = PROJECTION.simulate(
+        PROJECTION.check({**cell, "half_steps": 0}), np.random.default_rng(0), 40
+    )
+    assert (table[:, 1] > 0.0).all()
+    assert (table[:, 1] <= 4.0 * np.sqrt(1.0 - table[:, 0] ** 2) * (1 + 1e-9)).all()
+
+
+@pytest.mark.parametrize("start", ["zero", "model", "edge"])
+def test_anchors_start_where_the_cell_says(start):
+    """Two models on a line, half a unit from zero: all distances are known."""
+    cell = {"k": 2, "d": 1, "m": 30, "l": 3, "anchors": 2, "start": start, "unit": 2.0}
+    table = DESCENT.simulate(DESCENT.check(cell), np.random.default_rng(1), 12)
+    first = table[:, DESCENT.columns.index("err_0")]
+    if start == "zero":
+        np.testing.assert_allclose(first, 0.5, rtol=1e-12)
+    else:
+        assert set(first.round(12)) == {0.0, 1.0}

@@ -470,3 +470,157 @@ def test_a_run_on_gram_matrices_that_diverges_keeps_its_last_models():
     path = gram_rounds(grams, client_steps(grams, spectra, eta, 1), np.ones((2, 2)), eta, 5)
     assert np.abs(path).max() <= 1e12
     np.testing.assert_array_equal(path[-1], path[-2])
+
+
+# -- the experiments, trial by trial, against their definitions ------------------------------------
+
+
+def largest_curvature(clients):
+    """The largest eigenvalue of any X'X / n."""
+    ends = zip(clients.grams, clients.sizes, strict=True)
+    return max(np.linalg.eigvalsh(gram)[-1] / n for gram, n in ends)
+
+
+def gram_terms(clients, eta, s):
+    """X'PX, X'P zeta and X'P^2 X of each client by powers of its Gram matrix, s = 0 for FedProx."""
+    one = np.eye(clients.grams.shape[1])
+    for gram, pull, n in zip(clients.grams, clients.pulls, clients.sizes, strict=True):
+        part = one - eta / n * gram
+        if s == 0:
+            p = np.linalg.inv(one + eta / n * gram)
+        else:
+            p = sum(np.linalg.matrix_power(part, i) for i in range(s))
+        yield p @ gram, p @ pull, p @ p @ gram
+
+
+@pytest.mark.parametrize(("rule", "s"), [("fedavg", 1), ("fedavg", 4), ("fedprox", 1)])
+def test_the_columns_of_round_matrices_are_those_of_their_definition(rule, s):
+    cell = {**RAGGED, "M": 14, "n": 6, "k": 3, "rule": rule, "s": s, "sigma": 2.0, "ratio": 3.0}
+    params = LOCAL.check({**cell, "profile": "geometric"})
+    found = spectrum.ROUND_MATRICES.simulate(params, np.random.default_rng(5), 1)[0]
+    clients = draw_grams(params, np.random.default_rng(5))
+    largest = largest_curvature(clients)
+    eta, total = params["gamma"] / largest, clients.sizes.sum()
+    rows = []
+    for j in range(3):
+        terms = gram_terms(clients, eta, 0 if rule == "fedprox" else s)
+        own = [t for t, label in zip(terms, clients.labels, strict=True) if label == j]
+        matrix, pull, noise = (sum(parts) / total for parts in zip(*own, strict=True))
+        ends = np.linalg.eigvalsh(matrix)[[0, -1]]
+        n_j = clients.sizes[clients.labels == j].sum()
+        inverse = np.linalg.inv(matrix)
+        rows.append(
+            [
+                *(ends * total / n_j),
+                pull @ pull * total / s / ends[1],
+                np.linalg.norm(pull),
+                eta * ends[0],
+                4.0 * np.trace(inverse @ (noise / total) @ inverse),
+                n_j / 3,
+            ]
+        )
+    low, high, worst, pull, decrease, floor, n_rows = np.array(rows).T
+    expected = [
+        low.min(), high.max(), worst.max(), pull.max(), decrease.min(), floor[0], n_rows.min(), eta
+    ]  # fmt: skip
+    assert np.argmax(n_rows) != np.argmin(n_rows)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_signs_as_features_of_one_dimension_give_the_matrices_in_closed_form():
+    """All squares are one, so that P is one number f.  Rows are drawn, not Gram matrices."""
+    cell = {"M": 7, "n": 5, "d": 1, "features": "rademacher", "sigma": 3.0, "s": 4, "gamma": 0.4}
+    params = LOCAL.check(cell)
+    found = spectrum.ROUND_MATRICES.simulate(params, np.random.default_rng(2), 1)[0]
+    clients = draw_clients(params, np.random.default_rng(2))
+    f = sum(0.6**i for i in range(4))
+    owner = np.repeat(clients.labels, clients.sizes)
+    sums = np.array(
+        [clients.noise[owner == j] @ clients.data.features[owner == j, 0] for j in (0, 1)]
+    )
+    n_j = np.bincount(owner)
+    pulls = f * np.abs(sums) / 35
+    expected = [
+        f, f, (pulls**2 * 35 / (4 * f * n_j / 35)).max(), pulls.max(), 0.4 * f * n_j.min() / 35,
+        9.0 / n_j[0], n_j.min(), 0.4,
+    ]  # fmt: skip
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("rule", "s"), [("fedavg", 3), ("fedprox", 1)])
+@pytest.mark.parametrize("d", [2, 18])
+def test_the_wrong_labels_of_one_round_have_the_share_and_pull_of_their_definition(rule, s, d):
+    """From 17 dimensions on a client of few rows is handled row by row."""
+    cell = {"M": 12, "n": 6, "d": d, "k": 3, "rule": rule, "s": s, "sigma": 2.0, "near": 0.5}
+    cell |= {"sizes": "zipf", "spread": 0.5}
+    params = refinement.RUNS.check(cell)
+    found = refinement.CLUSTERING_ERROR.simulate(params, np.random.default_rng(3), 1)[0]
+    rng = np.random.default_rng(3)
+    if d > 16:
+        clients = draw_clients(params, rng)
+        grams = _grams_of_rows(clients)
+    else:
+        clients = grams = draw_grams(params, rng)
+    models, optima = refinement.start_models(params, clients, rng), grams.theta_star
+    largest = largest_curvature(grams)
+    terms = [*gram_terms(grams, params["gamma"] / largest, 0 if rule == "fedprox" else s)]
+    share, sums = np.zeros(3), np.zeros((3, d))
+    for i, truth in enumerate(grams.labels):
+        errors = models - optima[truth]
+        losses = [e @ grams.grams[i] @ e - 2.0 * grams.pulls[i] @ e for e in errors]
+        for j in range(3):
+            sign = float(np.argmin(losses) == j) - float(truth == j)
+            share[j] += abs(sign) * grams.sizes[i]
+            sums[j] += sign * (terms[i][0] @ errors[j] - terms[i][1])
+    total = grams.sizes.sum()
+    assert 0.0 < share.max() < total
+    pull = np.linalg.norm(sums, axis=1).max() / total / s
+    np.testing.assert_allclose(found, [share.max() / total, pull], rtol=1e-9)
+
+
+def test_three_choices_of_local_steps_are_compared_on_the_same_clients_and_start():
+    params = refinement.LOCAL_STEPS.check({"M": 12, "n": 8, "d": 2, "s": 5, "near": 0.2})
+    found = refinement.LOCAL_STEPS.simulate(params, np.random.default_rng(4), 1)[0]
+    rng = np.random.default_rng(4)
+    clients = draw_grams(params, rng)
+    start, total = refinement.start_models(params, clients, rng), clients.sizes.sum()
+    largest = largest_curvature(clients)
+    # kappa = gamma s / (1 - (1 - gamma)^s) = 1.1 by bisection
+    low, high = 1e-9, 1.0
+    for _ in range(80):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if 5 * middle / (1 - (1 - middle) ** 5) < 1.1 else (low, middle)
+    expected = []
+    for s, gamma in ((1, 0.95), (5, low), (5, 0.95)):
+        eta, models = gamma / largest, start.copy()
+        terms = [*gram_terms(clients, eta, s)]
+        for _ in range(10):
+            moved = models.copy()
+            for i, truth in enumerate(clients.labels):
+                errors = models - clients.theta_star[truth]
+                losses = [e @ clients.grams[i] @ e - 2.0 * clients.pulls[i] @ e for e in errors]
+                j = int(np.argmin(losses))
+                moved[j] += eta / total * (terms[i][1] - terms[i][0] @ errors[j])
+            models = moved
+        gap = [np.linalg.norm(m - clients.theta_star, axis=1).max() for m in (start, models)]
+        expected.append(gap[1] / gap[0])
+    assert len({round(x, 6) for x in expected}) == 3
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_the_columns_of_subsets_scale_with_the_noise_and_hold_all_rows_at_the_share_one():
+    def table(**changes):
+        cell = subsets.SUBSETS.check({"M": 20, "n": 5, "n_large": 5, **changes})
+        return subsets.SUBSETS.simulate(cell, np.random.default_rng(6), 160)
+
+    one, three = table(nu=1.0), table(nu=1.0, sigma=3.0)
+    np.testing.assert_allclose(three, one * [9.0, 1.0], rtol=1e-12)
+    # 100 rows: chi-squared over 100, of mean 1 and variance 0.02
+    assert (np.abs(one.mean(axis=0) - 1.0) < 5 * np.sqrt(0.02 / 160)).all()
+    assert (np.abs(one.var(axis=0) / 0.02 - 1.0) < 0.6).all()
+    few = table(nu=0.1)
+    assert (few < one).all()
+    # With a budget below a client's rows no client is whole, and a part of one is the supremum.
+    tiny = table(nu=0.02, d=2)
+    assert (tiny[:, 1] == 0.0).all()
+    assert (tiny[:, 0] > 0.0).all()

@@ -610,3 +610,34 @@ def test_where_all_trials_raise_the_error_is_that_of_the_first():
     with pytest.raises(ValueError, match=r"^trial 0$"):
         each_trial(one)({}, np.random.default_rng(0), 3)
     assert next(count, None) is None  # all were tried
+
+
+class Noted(Executor):
+    """Notes the mean and the number of each block that is submitted."""
+
+    def __init__(self):
+        super().__init__()
+        self.order = []
+
+    def submit(self, task):
+        self.order.append((task.params["mean"], task.block))
+        super().submit(task)
+
+
+@pytest.mark.parametrize("blockwise", [False, True])
+def test_the_dearest_cells_come_first_and_blockwise_takes_one_block_of_each(tmp_path, blockwise):
+    """A cost that is no number counts as none, and equal costs keep the order of the demands."""
+    seconds = {0.0: 1.0, 1.0: np.inf, 2.0: 5.0, 3.0: np.nan, 4.0: 1.0}
+    costed = replace(TOY, cost=lambda params: seconds[params["mean"]])
+    demands = [Demand(costed, {"mean": mean}, 2) for mean in seconds]
+    workers = Noted()
+    with RunStore.create(tmp_path / "run", root_seed=7, config={}) as store:
+        ensure(store, [Demand(costed, {"mean": 4.0}, 1)], make_executor("serial"))
+        assert ensure(store, demands, workers, blockwise=blockwise) == 9
+        assert store.n_blocks() == 10
+    dearest = [2.0, 0.0, 4.0, 1.0, 3.0]
+    order = [(mean, block) for mean in dearest for block in (0, 1)]
+    if blockwise:
+        order = [(mean, block) for block in (0, 1) for mean in dearest]
+    order.remove((4.0, 0))  # it was stored before
+    assert workers.order == order

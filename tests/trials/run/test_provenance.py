@@ -8,7 +8,9 @@ import subprocess
 import sys
 from dataclasses import replace
 from functools import partial
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -236,3 +238,31 @@ def test_a_file_that_changed_after_it_was_imported_is_said_once(tmp_path, monkey
     provenance._refuse_a_mixture((known,))
     path.write_text("x = 1\n")  # touched only
     assert sources.find_changed((known,)) == []
+
+
+def test_a_module_that_is_imported_again_is_looked_at_again(monkeypatch):
+    """A worker goes on for days: what it imports late may be another version."""
+    for name in ("_seen", "_loaded", "_told"):
+        monkeypatch.setattr(provenance, name, type(getattr(provenance, name))())
+    before = provenance.digest_after_block(TOY)
+    assert provenance.digest_after_block(TOY) == before
+    looks, changed = [], []
+    monkeypatch.setattr(sources, "find_changed", lambda found: looks.append(1) or changed)
+    again = ModuleType("trials.run.streams")
+    again.__spec__ = ModuleSpec("trials.run.streams", None)
+    monkeypatch.setitem(sys.modules, "trials.run.streams", again)
+    assert provenance.digest_after_block(TOY) == before
+    assert len(looks) == 1
+    assert provenance.digest_after_block(TOY) == before
+    assert len(looks) == 1  # nothing was imported since
+    changed.append("trials.run.streams")
+    monkeypatch.setattr(again, "__spec__", ModuleSpec("trials.run.streams", None))
+    with pytest.raises(provenance.ExecutorError, match=r"streams\.py changed on disk"):
+        provenance.digest_after_block(TOY)
+
+
+def test_another_experiment_of_the_same_name_has_the_digest_of_its_own_code():
+    other = replace(TOY, simulate=experiment("gauss.noise").simulate)
+    digests = [provenance.digest_after_block(one) for one in (TOY, other, TOY)]
+    assert digests == [provenance.code_of(one).digest for one in (TOY, other, TOY)]
+    assert digests[0] != digests[1]

@@ -7,8 +7,9 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -553,3 +554,59 @@ def test_cells_lists_what_a_reader_needs(path):
         (TOY.name, TOY.design, TOY.block_size, TOY.columns)
     }
     assert json.dumps([c.params for c in cells])
+
+
+def test_the_finished_trials_of_a_table_are_those_without_a_reason(path):
+    with RunStore.open(path) as store:
+        whole, broken = store.table(TOY, {"mean": 1.0}), store.table(TOY, {"mean": 2.0})
+    assert whole.finished is whole
+    kept = broken.finished
+    np.testing.assert_array_equal(kept.values, np.delete(_block(9), 5, axis=0))
+    assert (kept.n_trials, kept.n_failed, kept.failed.any()) == (SHAPE[0] - 1, 0, False)
+    np.testing.assert_array_equal(kept["second"], np.delete(_block(9)[:, 1], 5))
+
+
+@dataclass
+class Wanted:
+    """The configuration of the run, as a record."""
+
+    profile: str
+
+
+@dataclass
+class Counted:
+    """A configuration whose profile is a number."""
+
+    profile: int
+
+
+@dataclass
+class Empty:
+    """A configuration without a field."""
+
+
+def test_the_configuration_comes_back_as_the_record_that_is_asked_for(path):
+    with RunStore.open(path) as store:
+        assert store.config_as(Wanted) == Wanted("quick")
+        with pytest.raises(StoreError, match=r"the configuration is not as expected.*profile"):
+            store.config_as(Counted)
+        with pytest.raises(StoreError, match="the configuration has the unknown field 'profile'"):
+            store.config_as(Empty)
+
+
+def test_mappings_below_a_document_come_back_and_what_json_lacks_is_refused(path):
+    inner = MappingProxyType({"y": np.float64(0.1), "z": MappingProxyType({"n": np.arange(2)})})
+    with RunStore.open(path) as store:
+        store.put_document("claim", "b", {"x": inner})
+        assert store.document("claim", "b") == {"x": {"y": 0.1, "z": {"n": [0, 1]}}}
+        with pytest.raises(TypeError, match="set is not JSON-ready"):
+            store.put_document("claim", "b", {"x": {1}})
+        assert store.document("claim", "b") == {"x": {"y": 0.1, "z": {"n": [0, 1]}}}
+
+
+def test_an_export_into_a_file_is_refused_and_leaves_it_alone(path, tmp_path):
+    (tmp_path / "taken").write_text("mine")
+    for folder in (tmp_path / "taken", tmp_path / "taken" / "below"):
+        with RunStore.open(path) as store, pytest.raises(StoreError, match="cannot be written"):
+            store.export_csv(folder)
+    assert (tmp_path / "taken").read_text() == "mine"

@@ -226,3 +226,11 @@ def test_a_lost_index_entry_is_noticed(run):
     run.write_bytes(raw)
     with pytest.raises(StoreError, match="rows of the table 'block' are lost"):
         RunStore.open(run, readonly=True)
+
+
+def test_blocks_of_runs_without_counts_are_counted(old, uncounted):
+    for path in (old, uncounted):
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            n_blocks = len(connection.execute("SELECT cell, block FROM block").fetchall())
+        with RunStore.open(path, readonly=True) as store:
+            assert store.n_blocks() == n_blocks == sum(cell.n_blocks for cell in store.status())

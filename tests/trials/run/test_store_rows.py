@@ -3,6 +3,7 @@
 import contextlib
 import json
 import sqlite3
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from tests.trials.run.odd_stores import good_store, sign
 from tests.trials.toys import TOY
 from trials.run.cell import cell_number
 from trials.run.store import RunStore, StoreError, connection
+from trials.run.store.decoding import Undecodable, decode
 from trials.run.store.limits import SQLITE_LIMITS
 
 
@@ -273,3 +275,19 @@ def test_a_query_that_takes_too_long_is_refused_and_the_next_is_not(path, monkey
             store._database.query(endless)
         assert store.blocks(TOY, {"mean": 1.0}) == {0, 1, 2}
         store.put_block(TOY, {"mean": 1.0}, 3, np.zeros((16, 2)), code="ab")
+
+
+@pytest.mark.parametrize("code", [b"ab", "\x1b[31m", "x" * 201])
+def test_an_odd_code_is_refused_where_only_codes_are_read(path, code):
+    edit(path, ("UPDATE block SET code = ? WHERE cell = 1 AND block = 1", code))
+    with RunStore.open(path) as store:
+        for asked in ((), (TOY,), (TOY, {"mean": 1.0})):
+            with pytest.raises(StoreError, match="the code of a block"):
+                store.codes(*asked)
+        assert store.machine_of(TOY, {"mean": 1.0}, 16) == ""  # that of no machine
+
+
+@pytest.mark.parametrize("value", [b"{}", None, 5, 1.5])
+def test_a_column_that_holds_no_text_is_no_document(value):
+    with pytest.raises(Undecodable, match=f"is not text but {type(value).__name__}$"):
+        decode(value, dict[str, Any])

@@ -59,15 +59,14 @@ def _crossings(projection: Callable[[FloatArray], FloatArray], n_trials: int) ->
     """Half steps, as real numbers, after which each trial's largest projection error is 3."""
     low, high = np.zeros(n_trials), np.ones(n_trials)
     there = projection(low) <= 3.0
-    while (far := projection(high) > 3.0).any():
+    while (far := (high < MOST_ROUNDS) & (projection(high) > 3.0)).any():
         low, high = np.where(far, high, low), np.where(far, 2.0 * high, high)
-        if high.max() > MOST_ROUNDS:
-            return np.where(far, np.inf, low + high)
+    endless = projection(high) > 3.0
     for _ in range(_BISECTIONS):
         middle = 0.5 * (low + high)
         far = projection(middle) > 3.0
         low, high = np.where(far, middle, low), np.where(far, high, middle)
-    return np.where(there, 0.0, low + high)
+    return np.where(there, 0.0, np.where(endless, np.inf, low + high))
 
 
 def _projection(
