@@ -244,3 +244,42 @@ def test_gradient_distance_is_that_of_the_geometry():
     rows = run(labels.GRADIENT, {"alpha": 0.1, "init": "adversarial", "d": 7, "k": 3}, n_trials=10)
     np.testing.assert_allclose(rows[:, 2], 0.6, rtol=1e-9)
     np.testing.assert_allclose(rows[:, 0], rows[:, 1])  # d < n: (7) is free of d / n
+
+
+# -- strangers ------------------------------------------------------------------------------------
+
+
+STRANGE = {"m": 40, "k": 2, "d": 3, "n": 2, "sigma": 1.0, "alpha": 0.1, "centers": "simplex"}
+
+
+def test_the_strangers_of_a_step_are_the_misidentified_clients_of_the_smallest_cluster():
+    into = step.STEP.columns.index("n_misidentified_into_smallest")
+    for seed in range(6):
+        found = run(step.STRANGERS, STRANGE, seed, 1)[0]
+        assert found[0] == run(step.STEP, STRANGE, seed, 1)[0, into]
+        assert (found[1] == 0.0) == (found[0] == 0.0)
+
+
+def test_strangers_move_a_model_by_the_law_of_their_fresh_samples():
+    """S strangers have N = n S fresh samples, and the model is u away from their optimum.  With
+    a = 2 gamma / (m n) the mean square of their pull is a^2 N ((d + N + 1) |u|^2 + d sigma^2).
+    """
+    cell = {**STRANGE, "init": "adversarial", "c1": 0.7}
+    params = step.STRANGERS.check(cell)
+    found = run(step.STRANGERS, cell, 3, 600)
+    theta, theta_star, _ = geometry.draw_geometry(params, np.random.default_rng(0), 1)
+    u_sq = ((theta[0, 0] - theta_star[0, 1]) ** 2).sum()
+    gamma = geometry.step_sizes_of(params, np.array([20, 20]))[0]
+    n = 2 * found[:, 0]
+    expected = (2 * gamma / (40 * 2)) ** 2 * n * ((3 + n + 1) * u_sq + 3.0)
+    assert len(set(n)) > 3
+    ratio = found[n > 0, 1] ** 2 / expected[n > 0]
+    assert ratio.mean() == pytest.approx(1.0, abs=5 * ratio.std() / np.sqrt(ratio.size))
+
+
+@pytest.mark.parametrize(("centers", "delta"), [("simplex", 2.0 * math.sqrt(1.5)), ("line", 1.0)])
+def test_the_centres_of_a_random_start_have_the_norm_of_the_cell(centers, delta):
+    """Four centres of largest norm 1.5: a regular simplex about zero, or a line about zero."""
+    cell = {"k": 4, "d": 5, "norm": 1.5, "centers": centers}
+    found = run(start.RANDOM_START, cell, 2, 3)
+    np.testing.assert_allclose(found[:, 1], delta, rtol=1e-12)

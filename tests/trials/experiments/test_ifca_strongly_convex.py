@@ -169,3 +169,16 @@ def test_the_law_of_a_step_says_nothing_where_every_label_is_wrong():
     least, most = sc.log_tail_of_a_step(cell, 0.1)
     assert math.exp(least) <= math.exp(most) <= 1.0
     assert most > -0.7
+
+
+def test_a_step_cannot_come_closer_than_what_no_jump_moves():
+    """Jumps go along one direction, and the error across it stays."""
+    cell = sc.SC_STEP.check({**CELL, "k": 3, "d": 4, "v": 3.0, "eta": 1e-3, "rare": 0.7})
+    after = sc.SC_STEP.simulate(cell, np.random.default_rng(6), 300)
+    after = after[:, sc.SC_STEP.columns.index("after")]
+    wrong = wrong_label(sc.gap(cell), 1e-3, cell["n"], 3)
+    clients = sc.sizes(cell)
+    right = (1 - wrong) ** clients[0] * (1 - wrong / 2) ** clients[1:].sum()
+    for bound in (0.0, 0.5 * after.min()):
+        least, most = map(math.exp, sc.log_tail_of_a_step(cell, float(bound)))
+        assert (least, most) == (pytest.approx(right, rel=1e-9), 1.0)

@@ -497,8 +497,8 @@ def gram_terms(clients, eta, s):
 def test_the_columns_of_round_matrices_are_those_of_their_definition(rule, s):
     cell = {**RAGGED, "M": 14, "n": 6, "k": 3, "rule": rule, "s": s, "sigma": 2.0, "ratio": 3.0}
     params = LOCAL.check({**cell, "profile": "geometric"})
-    found = spectrum.ROUND_MATRICES.simulate(params, np.random.default_rng(5), 1)[0]
-    clients = draw_grams(params, np.random.default_rng(5))
+    found = spectrum.ROUND_MATRICES.simulate(params, np.random.default_rng(1), 1)[0]
+    clients = draw_grams(params, np.random.default_rng(1))
     largest = largest_curvature(clients)
     eta, total = params["gamma"] / largest, clients.sizes.sum()
     rows = []

@@ -562,3 +562,34 @@ def test_impossible_options_are_refused(problem):
     for wrong in (starts, "a", 1j * starts[:, 0]):
         with pytest.raises(InvalidParameter, match="starts"):
             run_global(data=data, starts=wrong, step_sizes=steps, n_iterations=1)
+
+
+def test_a_run_is_observed_until_it_diverges_and_subsets_are_drawn_to_the_end(problem):
+    data, _, _, starts, _ = problem
+    told = []
+
+    def observe(t, runs, models, labels):
+        told.append((t, runs.tolist(), models.copy(), labels.copy()))
+
+    run = {
+        "data": data, "step_sizes": np.array([0.02, 1e14]), "options": IfcaOptions(n_participants=5),
+    }  # fmt: skip
+    whole = run_ifca_options(
+        **run, starts=starts[:2], n_iterations=4, rng=np.random.default_rng(3), observe=observe
+    )
+    assert whole.status.tolist() == [RunStatus.COMPLETED, RunStatus.DIVERGED]
+    assert [(t, runs) for t, runs, _, _ in told] == [(0, [0, 1]), *((t, [0]) for t in (1, 2, 3))]
+    np.testing.assert_array_equal(told[0][2], starts[:2])
+    for t in (1, 2, 3):  # what is told is where a run of t iterations ends
+        part = run_ifca_options(
+            **run, starts=starts[:2], n_iterations=t, rng=np.random.default_rng(3)
+        )
+        np.testing.assert_array_equal(told[t][2][0], part.models[0])
+        np.testing.assert_array_equal(told[t][3][0], part.labels[0])
+    run["step_sizes"] = np.array([1e14, 1e14])
+    lost = run_ifca_options(
+        **run, starts=starts[:2], n_iterations=4, rng=np.random.default_rng(3), observe=observe
+    )
+    assert (lost.status == RunStatus.DIVERGED).all()
+    np.testing.assert_array_equal(lost.participants, whole.participants)
+    assert [t for t, *_ in told[4:]] == [0]

@@ -253,3 +253,20 @@ def test_bounds_that_follow_from_other_matrices_hold_until_better_ones_are_neede
         better = cache.interval(b, most=0.999 * high)
         np.testing.assert_allclose(better, eigenvalues[[0, -1]], rtol=1e-12)
         assert cache.interval(b, most=0.0) == better
+
+
+def test_a_matrix_that_is_known_is_not_made_again_and_bounds_need_those_of_its_parts():
+    rng = np.random.default_rng(11)
+    data, _ = draw_problem(11, rng.integers(3, 20, 12), 2, 6, 1.0, 1)
+    cache = NormalMatrices(data, operator_norms(data))
+    half, other = np.arange(12) < 6, np.arange(12) >= 6
+    assert cache.make(half)
+    assert cache.make(other)
+    assert not cache.make(half.copy())
+    assert (len(cache.matrices), cache.n_built) == (2, 2)
+    cache.intervals[0] = None
+    cache.price = 0.0
+    assert cache.make(half | other)
+    assert cache.intervals[2] is None
+    whole = np.linalg.eigvalsh(cache.matrices[0] + cache.matrices[1])[[0, -1]]
+    np.testing.assert_allclose(cache.interval(2), whole, rtol=1e-9)

@@ -131,3 +131,27 @@ def test_the_average_of_many_fits_keeps_the_bias():
     own = moments(50, "two-point", 1, *SHAPES["two-point"])
     assert own.of_average(1) == pytest.approx(own.mean_square)
     assert own.of_average(1e15) == pytest.approx(own.squared_bias, rel=1e-9)
+
+
+@pytest.mark.parametrize("skew", [0.02, 0.5, 0.8])
+@pytest.mark.parametrize("n", [1, 4])
+def test_the_moments_of_the_cosh_design_are_sums_over_all_samples(n, skew):
+    """Each sample of points at w and -w, with the minimiser that a search finds."""
+    width, errors, weights = 1.5, [], []
+
+    def fit(share):
+        def loss(x):
+            return share * math.log(math.cosh(x - 1)) + (1 - share) * math.log(math.cosh(x + 1))
+
+        found = minimize_scalar(
+            loss, bounds=(-1.001, 1.001), method="bounded", options={"xatol": 1e-9}
+        )
+        return width * found.x
+
+    for signs in itertools.product((0, 1), repeat=n):
+        weights.append(math.prod(skew if sign else 1 - skew for sign in signs))
+        errors.append(fit(sum(signs) / n) - fit(skew))
+    found = moments(n, "cosh", 1, width, 1.0, skew)
+    bias = np.dot(weights, errors)
+    assert found.mean_square == pytest.approx(np.dot(weights, np.square(errors)), rel=1e-6)
+    assert found.squared_bias == pytest.approx(bias**2, rel=1e-5, abs=1e-12)

@@ -16,6 +16,7 @@ from trials.checks import InvalidParameter
 from trials.experiments.ifca.step import STEP, TRAJECTORY
 from trials.laws.step_tail import (
     StepSetting,
+    _intervals,
     _log_chernoff,
     _log_moment,
     _quantile,
@@ -282,3 +283,36 @@ def test_bounds_whose_squares_overflow_have_limits() -> None:
     """Refusing them would end a claim whose bound is large in some cell."""
     assert log_cluster_tail(setting(), 0, 0.2, 1e300) < -1000
     assert log_gradient_tail(5, 3, 0.5, 0.2, math.inf) == -math.inf
+
+
+def test_a_single_cluster_has_no_wrong_model() -> None:
+    one = setting(sizes=[128], step_sizes=[2 / 3])
+    for radius in (0.0, 0.4, 30.0):
+        assert log_label_tail(one, radius) == -math.inf
+        assert log_step_tail(one, radius, 0.02) == log_cluster_tail(one, 0, radius, 0.02)
+    # its model may start anywhere
+    assert log_run_tail(one, 30.0, 40, 0.05, (-5.0,)) == -5.0
+    assert log_run_tail(setting(), 30.0, 40, 0.05, (-5.0,)) == 0.0
+
+
+def test_a_norm_exceeds_no_bound_at_infinity_and_every_one_below_zero() -> None:
+    for bound, limit in ((0.0, 0.0), (-1.0, 0.0), (math.inf, -math.inf), (-math.inf, 0.0)):
+        assert log_gradient_tail(10, 3, 0.2, 0.5, bound) == limit
+        assert log_cluster_tail(setting(), 1, 0.2, bound) == limit
+        assert log_step_tail(setting(), 0.0, bound) == (
+            limit if limit == 0.0 else log_label_tail(setting(), 0.0)
+        )
+
+
+@pytest.mark.parametrize(("n_samples", "dimension"), [(1, 1), (1, 4), (3, 2)])
+def test_no_distance_has_a_share_below_that_of_the_endless_interval(
+    n_samples: int, dimension: int
+) -> None:
+    """The sizes of the last interval of K have no end, so that no distance limits what it holds."""
+    s = setting(sizes=[1], step_sizes=[1.0], n_samples=n_samples, dimension=dimension)
+    rest = float(_intervals(n_samples)[2][-1])
+    for start in (0.0, 0.3):
+        assert _quantile(s, 0, start, rest - 0.1) == math.inf
+        found = _quantile(s, 0, start, rest + 0.1)
+        assert log_cluster_tail(s, 0, start, found) <= rest + 0.1
+    assert log_run_tail(s, 0.3, 1, 1e200, (rest - 1.0,)) == 0.0

@@ -505,3 +505,14 @@ def test_distances_found_together_are_those_one_by_one(k):
     models = np.concatenate([near, rng.standard_normal((40, k, 3))])
     expected = [fr.bottleneck_distance(each, reference) for each in models]
     assert bottleneck_distances(models, reference).tolist() == expected
+
+
+@pytest.mark.parametrize("kept", [1, 12, 18, 10**6])
+def test_the_distances_of_many_rounds_are_those_of_each(monkeypatch, kept):
+    """They are found for as many rounds at once as fit into so many floats."""
+    data, start, truth = sample()
+    monkeypatch.setattr(fr, "_KEPT_FLOATS", kept)
+    found = run(data, start, n_rounds=7, reference=truth).distances
+    each = [run(data, start, n_rounds=t).models for t in range(8)]
+    expected = [fr.bottleneck_distance(models, truth) for models in each]
+    np.testing.assert_allclose(found, expected, rtol=1e-9)

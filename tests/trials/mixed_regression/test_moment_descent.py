@@ -735,3 +735,16 @@ def test_a_batch_holds_no_number_that_is_too_large_on_either_side_of_zero(name, 
     arrays[name].flat[-1] *= 1.01
     with pytest.raises(InvalidParameter, match=r"largest entry 1\.01e\+15 must be <= 1e\+15"):
         batches.check_batch(MomentBatch(**arrays), 1, 2)
+
+
+@pytest.mark.parametrize(("rows", "floats"), [(1, 1), (3, 1), (3, 60), (100, 1)])
+def test_products_in_blocks_of_anchors_and_pairs_are_those_of_all(monkeypatch, rows, floats):
+    monkeypatch.setattr(subspaces, "SCRATCH_BYTES", 8 * floats)
+    monkeypatch.setattr(subspaces, "BLOCK_ROWS", rows)
+    rng = np.random.default_rng(3)
+    bases, w = rng.standard_normal((5, 2, 4)), rng.standard_normal((5, 11))
+    inner, outer = rng.standard_normal((2, 11, 4))
+    found = np.full_like(bases, np.nan)
+    subspaces._apply(bases, inner, outer, w, found)
+    slow = np.einsum("hkd,pd,hp,pe->hke", bases, inner, w, outer)
+    np.testing.assert_allclose(found, slow, rtol=1e-12, atol=1e-12)

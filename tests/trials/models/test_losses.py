@@ -258,3 +258,19 @@ def test_bad_inputs_are_refused():
     ):
         with pytest.raises(InvalidParameter, match="must"):
             call()
+
+
+def test_features_of_an_unknown_law_prove_no_curvature_of_the_logistic_loss():
+    """They may be zero wherever the loss is curved: the penalty alone is left."""
+    theta = np.array([1.0, 0.0, 0.0])
+    population_ = {"theta_star": theta, "covariance": np.eye(3), "response": "logistic"}
+    known, unknown = (
+        LogisticLoss(l2=0.3).constants(population(**population_, gaussian=law), radius=2.0)
+        for law in (True, False)
+    )
+    assert (unknown.strong_convexity, unknown.error) == (0.3, 0.0)
+    assert known.strong_convexity > 0.3
+    assert known.error > 0.0
+    assert unknown.smoothness == known.smoothness == 0.25 + 0.3
+    assert unknown.value_variance == known.value_variance == 9.0
+    assert unknown.gradient_variance == known.gradient_variance == 3.0
