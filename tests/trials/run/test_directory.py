@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from trials.run import directory
 from trials.run.directory import STORE_NAME, find_run, known_runs
 from trials.run.store import StoreError
 
@@ -59,3 +60,15 @@ def test_without_runs_latest_says_how_to_start_one(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(StoreError, match="start one with"):
         find_run("latest")
+
+
+def test_a_run_that_goes_away_while_runs_are_listed_is_left_out(runs, monkeypatch):
+    found = directory._find_time
+
+    def find_time(store):
+        if store.parent.name == "b":
+            store.unlink()
+        return found(store)
+
+    monkeypatch.setattr(directory, "_find_time", find_time)
+    assert [run.name for run in known_runs()] == ["c", "a"]

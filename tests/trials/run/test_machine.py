@@ -1,5 +1,6 @@
 """Relative distances, and the facts that decide the last bits."""
 
+import hashlib
 import math
 import re
 import subprocess
@@ -8,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 
+from trials.run import machine
 from trials.run.machine import (
     arithmetic,
     distance,
@@ -64,3 +66,19 @@ def test_a_machine_is_named_by_all_that_decides_its_last_bits():
     assert machine_differences({**facts, "blas": "a"}, {**facts, "blas": "b"}) == [
         "blas a against b"
     ]
+
+
+def test_a_processor_is_named_with_the_features_that_kernels_are_compiled_for(monkeypatch):
+    monkeypatch.delenv("NUMBA_CPU_FEATURES", raising=False)
+    monkeypatch.setenv("NUMBA_CPU_NAME", "generic")  # compiled for no feature
+    assert machine._processor() == "generic"
+    digests = []
+    for features in ("+avx", "+avx,+fma"):
+        monkeypatch.setenv("NUMBA_CPU_FEATURES", features)
+        digests.append(hashlib.sha256(features.encode()).hexdigest()[:8])
+        assert machine._processor() == f"generic {digests[-1]}"
+    monkeypatch.setenv("NUMBA_CPU_FEATURES", "")
+    assert machine._processor() == "generic"
+    monkeypatch.delenv("NUMBA_CPU_NAME")
+    monkeypatch.delenv("NUMBA_CPU_FEATURES")
+    assert re.fullmatch(r"\S+ [0-9a-f]{8}", machine._processor())

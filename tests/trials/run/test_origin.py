@@ -6,12 +6,15 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
 
+from trials import sources
 from trials.checks import InvalidParameter
 from trials.run import experiment as registry
+from trials.run.block import Task, simulate_block
 from trials.run.engine import Demand, ensure
 from trials.run.executors import ExecutorError, make_executor
 from trials.run.experiment import (
@@ -25,6 +28,7 @@ from trials.run.experiment import (
 )
 from trials.run.origin import Origin, load, load_file, origin_of, user_module_name
 from trials.run.store import RunStore
+from trials.run.wire import answer, pack_blocks, unpack_blocks
 
 ROOT = Path(__file__).parents[3]
 
@@ -246,3 +250,61 @@ def test_the_same_experiment_is_not_registered_twice():
     finally:
         registry._REGISTRY.pop("range.twice", None)
         registry._MODULES.pop("range.twice", None)
+
+
+@pytest.fixture
+def fresh_registry(monkeypatch):
+    """A registry that may be emptied, and sources that may be forgotten."""
+    for module, name in ((registry, "_REGISTRY"), (registry, "_MODULES"), (sources, "_sources")):
+        monkeypatch.setattr(module, name, dict(getattr(module, name)))
+
+
+def test_a_worker_that_lacks_the_experiment_loads_it_from_the_message(
+    tmp_path, monkeypatch, fresh_registry
+):
+    module = load_file(_write(tmp_path, "mine.sent", scale=3.0))
+    task = Task(module.EXPERIMENT, {"n": 1}, 5, 2)
+    here = simulate_block(task)
+    message = pack_blocks([task])
+    monkeypatch.delitem(sys.modules, module.__name__)
+    del registry._REGISTRY["mine.sent"], registry._MODULES["mine.sent"]
+    sources.remove(module.__name__)
+    (found,) = unpack_blocks([task], answer(message))
+    assert found.values.tobytes() == here.values.tobytes()
+    assert sys.modules[module.__name__] is not module
+
+
+def test_an_experiment_that_no_worker_could_find_is_refused(tmp_path, fresh_registry):
+    module = load_file(_write(tmp_path, "mine.nowhere"))
+    del registry._REGISTRY["mine.nowhere"]
+    with pytest.raises(InvalidParameter, match=r"'mine\.nowhere' must be registered"):
+        pack_blocks([Task(module.EXPERIMENT, {"n": 1}, 5, 0)])
+
+
+def test_modules_come_by_their_name_or_by_their_text(tmp_path, monkeypatch, fresh_registry):
+    assert origin_of("json") == Origin("json")
+    script = tmp_path / "script.py"
+    script.write_text("x = 3\n")
+    main = ModuleType("__main__")
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    sources._sources.pop("__main__", None)
+    with pytest.raises(InvalidParameter, match="at a prompt or in a notebook has no file"):
+        origin_of("__main__")
+    main.__file__ = str(script)
+    name = user_module_name(b"x = 3\n")
+    assert origin_of("__main__") == Origin(name, str(script), b"x = 3\n")
+    # a module of the user's own that a worker lacks is made of its text, under its name
+    found = load(Origin("mine_alone_here", "alone.py", b"x = 4\n"))
+    assert (found.__name__, found.x, sys.modules.pop("mine_alone_here")) == (
+        "mine_alone_here", 4, found,
+    )  # fmt: skip
+    with pytest.raises(ExecutorError, match=r"cannot import mine_alone\.below"):
+        load(Origin("mine_alone.below", "below.py", b"x = 4\n"))
+
+
+def test_an_interrupt_while_a_file_is_loaded_is_no_fault_of_the_file(tmp_path):
+    path = tmp_path / "interrupted.py"
+    path.write_text("raise KeyboardInterrupt\n")
+    with pytest.raises(KeyboardInterrupt):
+        load_file(path)
+    assert user_module_name(path.read_bytes()) not in sys.modules

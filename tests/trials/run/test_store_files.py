@@ -1,6 +1,7 @@
 """The file of a run: its first second, what else may stand in its place, and copies."""
 
 import contextlib
+import errno
 import os
 import shutil
 import signal
@@ -15,7 +16,7 @@ import numpy as np
 import pytest
 
 from tests.trials.toys import TOY
-from trials.run.store import RunStore, StoreError, files
+from trials.run.store import RunStore, StoreError, files, opening
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -298,3 +299,68 @@ def test_a_damaged_run_leaves_no_copy(path, tmp_path):
     ):
         store.copy_to(tmp_path / "copies" / "copy")
     assert [p.name for p in (tmp_path / "copies").iterdir()] == ["copy-lock"]
+
+
+def test_a_copy_that_cannot_be_locked_or_written_leaves_the_name_free(path, tmp_path, monkeypatch):
+    """Before, a copy whose lock file could not be made left an empty file behind."""
+    folder = tmp_path / "copies"
+    (folder / "copy-lock").mkdir(parents=True)
+    with RunStore.open(path) as store:
+        with pytest.raises(StoreError, match=r"cannot be written .copy-lock is a directory"):
+            store.copy_to(folder / "copy")
+        assert [p.name for p in folder.iterdir()] == ["copy-lock"]
+        (folder / "copy-lock").rmdir()
+
+        def fails(connection):
+            connection.execute("CREATE TABLE half (x)")
+            raise sqlite3.OperationalError("database or disk is full")
+
+        monkeypatch.setattr(store._database, "backup", fails)
+        with pytest.raises(StoreError, match=r"copy: cannot be written .*disk is full"):
+            store.copy_to(folder / "copy")
+        assert [p.name for p in folder.iterdir()] == ["copy-lock"]
+        monkeypatch.undo()
+        digest = store.content_digest()
+        with RunStore.open(store.copy_to(folder / "copy"), readonly=True) as copy:
+            assert copy.content_digest() == digest
+
+
+def test_a_start_that_fails_half_way_leaves_the_name_free_and_unlocked(tmp_path, monkeypatch):
+    def half(path):
+        path.write_bytes(b"half of a run")
+        raise sqlite3.OperationalError("disk I/O error")
+
+    monkeypatch.setattr(opening, "_bare", half)
+    with pytest.raises(StoreError, match=r"run: cannot be created .*disk I/O error"):
+        RunStore.create(tmp_path / "run", root_seed=1, config={})
+    assert [p.name for p in tmp_path.iterdir()] == ["run-lock"]
+    monkeypatch.undo()
+    _new(tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("error", "none"), [(errno.ENOLCK, True), (errno.ENOSYS, True), (errno.EACCES, False)]
+)
+def test_a_file_system_without_locks_is_named(path, monkeypatch, error, none):
+    """Two readers of its lock file see a busy file in both cases."""
+    fcntl = pytest.importorskip("fcntl")
+
+    def lockf(file, how):
+        raise OSError(error, os.strerror(error))
+
+    monkeypatch.setattr(fcntl, "lockf", lockf)
+    said = "its file system has no locks" if none else "another process is writing this run"
+    with RunStore.open(path) as store:
+        assert store.blocks(TOY, {}) == {0}  # who holds the lock asks nothing of the file system
+        with pytest.raises(StoreError, match=said):
+            RunStore.open(path)
+
+
+def test_a_name_is_unused_where_nothing_or_an_empty_file_is(path, tmp_path):
+    (tmp_path / "empty").touch()
+    (tmp_path / "log").touch()
+    (tmp_path / "log-wal").write_bytes(b"commits")
+    names = {"nothing": True, "empty": True, "log": False, "run": False, "run/below": False}
+    assert {name: files.is_unused(tmp_path / name) for name in names} == names
+    assert not files.is_unused(tmp_path)
+    assert not files.is_unused(Path("a\0b"))

@@ -131,13 +131,7 @@ def create_file(path: Path, *, seed: str, config: str, code: str) -> Database:
     The file gets its name when it is complete, with all of its content in the main file.  A process
     that is killed leaves a whole run, or an empty file that the next start uses.
     """
-    claim(path)
-    try:
-        lock = writer_lock(path)
-    except StoreError:
-        if size_of(path) == 0:
-            path.unlink()
-        raise
+    lock = _claim_and_lock(path)
     try:
         with unfinished(path) as partial, closing(_bare(partial)) as connection:
             connection.execute("BEGIN IMMEDIATE")
@@ -164,6 +158,17 @@ def create_file(path: Path, *, seed: str, config: str, code: str) -> Database:
             raise StoreError(f"{path}: cannot be created ({one_line(error)})") from None
         raise
     return database
+
+
+def _claim_and_lock(path: Path) -> sqlite3.Connection:
+    """Reserve the name for a new run and hold its lock.  The name stays free if that fails."""
+    claim(path)
+    try:
+        return writer_lock(path)
+    except StoreError:
+        if size_of(path) == 0:
+            path.unlink()
+        raise
 
 
 def _bare(path: Path) -> sqlite3.Connection:
@@ -256,8 +261,7 @@ def copy_file(database: Database, target: Path, *, verify: Callable[[Path], obje
     StoreError
         When something is at ``target`` already, or it cannot be written.
     """
-    claim(target)
-    lock = writer_lock(target)
+    lock = _claim_and_lock(target)
     try:
         with unfinished(target) as partial:
             with closing(sqlite3.connect(partial)) as connection:
