@@ -22,6 +22,7 @@ from trials.clustering.convex import (
     check_weighted_certificate,
     convex_clustering,
 )
+from trials.clustering.convex import weighted as solver_module
 from trials.clustering.convex.certificate import (
     Certificate,
     Fusion,
@@ -391,3 +392,97 @@ def test_a_penalty_that_vanishes_beside_the_points_is_still_a_penalty():
     proof = Certificate(fusions=(), centres=points.copy())
     assert check_certificate(points, 0.0, [0, 1, 2], proof).valid
     assert refused(check_certificate(points, 1e-199, [0, 1, 2], proof))
+
+
+TWO = [[0.0], [1.0]]
+
+
+def pair(children):
+    """A fusion of two nodes with zero potentials."""
+    return Fusion(children=np.array(children), potentials=np.zeros((2, 1)), strength=1.0)
+
+
+def test_a_fusion_of_a_node_that_is_gone_or_to_come_is_refused():
+    """With its points counted twice, three points in a row would be one cluster of four."""
+    points, centres = [[0.0], [1.0], [2.0], [9.0]], np.zeros((2, 1))
+    for fusions, reason in (
+        ([[0, 1], [1, 2]], "fusion 1 uses a node twice or before it exists"),
+        ([[0, 1], [4, 2], [4, 3]], "fusion 2 uses a node twice or before it exists"),
+    ):
+        proof = Certificate(
+            fusions=tuple(map(pair, fusions)), centres=np.zeros((4 - len(fusions), 1))
+        )
+        check = check_certificate(points, 5.0, [0, 0, 0, 1], proof)
+        assert (check.valid, check.reason) == (False, reason)
+    for fusions, t in (([[0, 1], [1, 2]], 1), ([[0, 1], [4, 2]], 1)):
+        proof = Certificate(fusions=tuple(map(pair, fusions)), centres=centres)
+        check = check_weighted_certificate(points, 5.0, [0, 0, 0, 1], proof, np.ones((4, 4)))
+        reason = f"fusion {t} is not a set of points that no other fusion holds"
+        assert (check.valid, check.reason) == (False, reason)
+
+
+@pytest.mark.parametrize(
+    ("points", "penalty", "weights", "centres", "reason"),
+    [
+        (TWO, 1.0, [[0, 1], [2, 0]], [[0.5]], "weights must be >= 0 and symmetric"),
+        (TWO, 1.0, [[0, -1], [-1, 0]], [[0.5]], "weights must be >= 0 and symmetric"),
+        ([[-1e308], [1e308]], 1.0, [[0, 1], [1, 0]], [[0.0]], "points must spread over at most"),
+        (TWO, 1.0, [[0, 1], [1, 0]], [[1e200]], "the centres must lie within 1e150 times"),
+    ],
+)
+def test_problems_that_a_proof_cannot_speak_of_are_refused(
+    points, penalty, weights, centres, reason
+):
+    proof = Certificate(fusions=(pair([0, 1]),), centres=np.array(centres))
+    check = check_weighted_certificate(points, penalty, [0, 0], proof, np.array(weights, float))
+    assert not check.valid
+    assert check.reason.startswith(reason)
+    if weights == [[0, 1], [1, 0]]:
+        check = check_certificate(points, penalty, [0, 0], proof)
+        assert not check.valid
+        assert check.reason.startswith(reason)
+
+
+def test_a_penalty_that_is_cut_proves_nothing_of_links_far_below_the_others():
+    """At 1e150 the far point is fused as well: its weight times the penalty is 1e60."""
+    points = [[0.0], [1.0], [50.0]]
+    weights = np.zeros((3, 3))
+    weights[0, 1] = weights[1, 0] = 1.0
+    weights[1, 2] = weights[2, 1] = 1e-90
+    proof = Certificate(fusions=(pair([0, 1]),), centres=np.array([[0.5], [50.0]]))
+    check = check_weighted_certificate(points, 1e150, [0, 0, 1], proof, weights)
+    assert not check.valid
+    assert check.reason.startswith("weights below 1e-80 with a penalty beyond 1e100")
+    # without the penalty's cut the same links are no obstacle
+    assert check_weighted_certificate(points, 1e50, [0, 0, 1], proof, weights).valid
+
+
+def test_linked_centres_at_one_place_are_no_two_clusters():
+    same = Certificate(fusions=(), centres=np.array([[0.5], [0.5]]))
+    check = check_weighted_certificate(TWO, 1.0, [0, 1], same, np.ones((2, 2)))
+    assert (check.valid, check.reason) == (False, "two linked centres coincide")
+    # without a link between them they are
+    alone = Certificate(fusions=(), centres=np.array([[0.0], [0.0]]))
+    assert check_weighted_certificate([[0.5], [0.5]], 1.0, [0, 1], alone, np.eye(2)).valid
+
+
+def test_flows_that_are_no_numbers_are_the_largest():
+    b = np.array([[0.0], [np.inf], [np.inf], [1.0]])
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(largest_flow(b, np.ones(4), np.zeros((4, 1)), 0.0))
+
+
+def test_a_partition_that_no_proof_fits_keeps_its_gap_and_its_radius(monkeypatch):
+    """Every proof is refused here.  The solution is that of the smoothed problem."""
+    points, weights = POINTS[:3], np.ones((3, 3))
+    best = convex_clustering(points, 0.2, weights=weights)
+    refusal = CertificateCheck(valid=False, reason="no", radius=np.inf)
+    monkeypatch.setattr(solver_module, "check_weighted_certificate", lambda *_: refusal)
+    found = convex_clustering(points, 0.2, weights=weights)
+    assert (found.certified, found.certificate, found.reason) == (False, None, "no")
+    np.testing.assert_array_equal(found.labels, best.labels)
+    assert best.primal * (1 - 1e-14) <= found.primal <= best.primal + found.gap
+    distance = np.sqrt(((found.minimiser - best.minimiser) ** 2).sum())
+    assert 0.0 < distance <= found.radius + 1e-12  # rounding is included where there is a proof
+    assert found.radius == np.sqrt(2.0 * found.gap)
+    assert found.radius < 1e-3

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.cluster.hierarchy import fcluster, is_valid_linkage
 from scipy.spatial.distance import pdist
 
 from tests.bench.data_sets import curved_sheets, half_moons
@@ -30,6 +32,7 @@ from trials.clustering.sparse.fusing import Fused
 from trials.clustering.sparse.gaps import Gaps
 from trials.clustering.sparse.graph import check_graph
 from trials.clustering.sparse.path import Tracer
+from trials.clustering.sparse.record import SparsePath
 
 LINE = np.array([[4.0], [-4.0], [-2.0], [-1.0], [1.0]])
 #: Points 3 and 4 share a cluster at penalty 0.25 and have parted at 0.375.
@@ -558,3 +561,28 @@ def test_points_that_cannot_be_scaled_are_refused_and_nothing_is_known_of_them()
         assert not check.valid
         assert not check.proved.any()
         assert check.gap == check.radius == np.inf
+
+
+def test_the_linkage_of_clusters_that_exchange_points_joins_each_set_once():
+    """Three pairs, then three pairs across them in a ring: two of its links join all."""
+    labels = np.array([[0, 0, 1, 1, 2, 2], [0, 1, 0, 2, 2, 1]], dtype=np.int32)
+    nothing = np.zeros(2)
+    path = SparsePath(
+        penalties=np.array([1.0, 2.0]), labels=labels, centres=(),
+        n_clusters=np.array([3, 3]), primal=nothing, gap=nothing, splits=3,
+    )  # fmt: skip
+    tree = path.linkage()
+    assert is_valid_linkage(tree)
+    np.testing.assert_array_equal(tree[:, 2], [1, 1, 1, 2, 2])
+    np.testing.assert_array_equal(sorted(tree[:, 3]), [2, 2, 2, 4, 6])
+    at_one = fcluster(tree, 1.5, "distance")
+    np.testing.assert_array_equal(at_one[:, None] == at_one, labels[0][:, None] == labels[0])
+    assert set(fcluster(tree, 2.5, "distance")) == {1}
+
+
+def test_clusters_without_a_proof_are_listed():
+    w = [[0.0, 1.0], [1.0, 0.0]]
+    fit = sparse_convex_clustering([[0.0], [1.0]], 1.0, w)
+    assert fit.uncertified.tolist() == []
+    proved = np.array([True, False, True, False])
+    assert dataclasses.replace(fit, proved=proved).uncertified.tolist() == [1, 3]

@@ -264,14 +264,14 @@ def test_strangers_move_a_model_by_the_law_of_their_fresh_samples():
     """S strangers have N = n S fresh samples, and the model is u away from their optimum.  With
     a = 2 gamma / (m n) the mean square of their pull is a^2 N ((d + N + 1) |u|^2 + d sigma^2).
     """
-    cell = {**STRANGE, "init": "adversarial", "c1": 0.7}
+    cell = {**STRANGE, "d": 30, "init": "adversarial", "c1": 0.7}
     params = step.STRANGERS.check(cell)
     found = run(step.STRANGERS, cell, 3, 600)
     theta, theta_star, _ = geometry.draw_geometry(params, np.random.default_rng(0), 1)
     u_sq = ((theta[0, 0] - theta_star[0, 1]) ** 2).sum()
     gamma = geometry.step_sizes_of(params, np.array([20, 20]))[0]
     n = 2 * found[:, 0]
-    expected = (2 * gamma / (40 * 2)) ** 2 * n * ((3 + n + 1) * u_sq + 3.0)
+    expected = (2 * gamma / (40 * 2)) ** 2 * n * ((30 + n + 1) * u_sq + 30.0)
     assert len(set(n)) > 3
     ratio = found[n > 0, 1] ** 2 / expected[n > 0]
     assert ratio.mean() == pytest.approx(1.0, abs=5 * ratio.std() / np.sqrt(ratio.size))

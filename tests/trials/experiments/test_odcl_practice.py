@@ -127,7 +127,7 @@ def test_the_clusterpath_of_few_samples_is_that_of_the_users_or_of_all():
 
 
 @pytest.mark.parametrize(
-    ("method", "T", "step", "met"), [("km", 200, 0.1, True), ("cc", 30, 1e-3, False)]
+    ("method", "T", "step", "met"), [("km", 200, 0.1, True), ("cc", 30, 5e-3, False)]
 )
 def test_the_rounds_until_ifca_is_as_good_as_one_shot_are_counted(method, T, step, met):
     cell = {
@@ -163,6 +163,7 @@ def test_the_rounds_until_ifca_is_as_good_as_one_shot_are_counted(method, T, ste
         )
     below = [t for t in range(T + 1) if errors[t] <= one_shot]
     assert bool(below) is met
+    assert min(errors) <= one_shot  # also where that is after the last round that counts
     assert found["matched"][0] == met
     assert found["rounds"][0] == (below[0] if met else T)
     assert found["one_shot"][0] == pytest.approx(one_shot)
