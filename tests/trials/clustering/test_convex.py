@@ -570,3 +570,13 @@ def test_bad_weights_are_refused(weights):
 def test_bad_neighbour_parameters_are_refused(k, decay):
     with pytest.raises(InvalidParameter, match=r"n_neighbours|decay"):
         neighbour_weights([[0.0], [1.0]], k, decay=decay)
+
+
+def test_linked_clusters_that_meet_while_their_centres_are_sought_are_no_division_by_zero():
+    """At this penalty the last two become one: the pull of the first is all that its link holds.
+    Before, the direction between centres at one place was 0 / 0, with a warning.
+    """
+    weights = np.array([[0.0, 0, 1], [0, 0, 1], [1, 1, 0]])
+    result = convex_clustering([[1.0], [-2.0], [-2.0]], 2.0, weights=weights)
+    np.testing.assert_allclose(result.minimiser, -1.0, atol=1e-5)
+    assert result.primal == pytest.approx(3.0)

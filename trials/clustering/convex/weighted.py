@@ -104,6 +104,8 @@ class _Weighted:
         free = ~between.any(axis=0)
         if not free.all():
             clusters.minimise(v, self.lam, tol=tol, max_steps=60, patience=60, weights=between)
+            if (squared_distances(v)[between > 0.0] == 0.0).any():  # clusters that met on the way
+                return None
         # The value of a cluster without links to others is exactly its points' mean.
         v[:, free] = b[:, free]
         proofs = []

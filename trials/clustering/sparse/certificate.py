@@ -309,7 +309,7 @@ def _check(
         reason = f"the flows of cluster {int(np.argmin(proved))} do not fit"
     else:
         reason = ""
-        gap = min(gap, 0.5 * near * near) if lam > 0.0 else gap
+        gap = min(gap, 0.5 * near * near)
     if apart_beyond:
         gap = math.inf
     return SparseCheck(
