@@ -472,17 +472,20 @@ def test_flows_that_are_no_numbers_are_the_largest():
         assert np.isnan(largest_flow(b, np.ones(4), np.zeros((4, 1)), 0.0))
 
 
-def test_a_partition_that_no_proof_fits_keeps_its_gap_and_its_radius(monkeypatch):
+@pytest.mark.parametrize(
+    ("points", "penalty"), [(POINTS[:3], 0.2), (np.array([[0.0], [1e-6], [8.0]]), 1e-9)]
+)
+def test_a_partition_that_no_proof_fits_keeps_its_gap_and_its_radius(monkeypatch, points, penalty):
     """Every proof is refused here.  The solution is that of the smoothed problem."""
-    points, weights = POINTS[:3], np.ones((3, 3))
-    best = convex_clustering(points, 0.2, weights=weights)
+    weights = np.ones((3, 3))
+    best = convex_clustering(points, penalty, weights=weights)
     refusal = CertificateCheck(valid=False, reason="no", radius=np.inf)
     monkeypatch.setattr(solver_module, "check_weighted_certificate", lambda *_: refusal)
-    found = convex_clustering(points, 0.2, weights=weights)
+    found = convex_clustering(points, penalty, weights=weights)
     assert (found.certified, found.certificate, found.reason) == (False, None, "no")
     np.testing.assert_array_equal(found.labels, best.labels)
     assert best.primal * (1 - 1e-14) <= found.primal <= best.primal + found.gap
     distance = np.sqrt(((found.minimiser - best.minimiser) ** 2).sum())
-    assert 0.0 < distance <= found.radius + 1e-12  # rounding is included where there is a proof
+    assert distance <= found.radius + 1e-12  # rounding is included where there is a proof
     assert found.radius == np.sqrt(2.0 * found.gap)
     assert found.radius < 1e-3
