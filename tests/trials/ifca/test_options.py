@@ -572,7 +572,8 @@ def test_a_run_is_observed_until_it_diverges_and_subsets_are_drawn_to_the_end(pr
         told.append((t, runs.tolist(), models.copy(), labels.copy()))
 
     run = {
-        "data": data, "step_sizes": np.array([0.02, 1e14]), "options": IfcaOptions(n_participants=5),
+        "data": data, "step_sizes": np.array([0.02, 1e14]),
+        "options": IfcaOptions(n_participants=5),
     }  # fmt: skip
     whole = run_ifca_options(
         **run, starts=starts[:2], n_iterations=4, rng=np.random.default_rng(3), observe=observe

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from tests.trials.toys import TOY
-from trials.run.store import RunStore, StoreError, files, opening
+from trials.run.store import RunStore, StoreError, files
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -330,7 +330,7 @@ def test_a_start_that_fails_half_way_leaves_the_name_free_and_unlocked(tmp_path,
         path.write_bytes(b"half of a run")
         raise sqlite3.OperationalError("disk I/O error")
 
-    monkeypatch.setattr(opening, "_bare", half)
+    monkeypatch.setattr("trials.run.store.opening._bare", half)
     with pytest.raises(StoreError, match=r"run: cannot be created .*disk I/O error"):
         RunStore.create(tmp_path / "run", root_seed=1, config={})
     assert [p.name for p in tmp_path.iterdir()] == ["run-lock"]
