@@ -1,21 +1,26 @@
 """A claim with a fault is named with that fault, and a claim without one is not."""
 
 import json
+import math
 import re
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import sympy as sp
 from click.testing import CliRunner
 
+from bounds.statement import Constant
+from trials.checks import InvalidParameter
 from verify.claim import Claim
+from verify.claims.common import CannotTry
 from verify.cli.app import application
-from verify.conformance import CHECKS, Case, examine
-from verify.conformance.depending import contradicted, nonsenses
+from verify.conformance import CHECKS, Case, depending, examine
+from verify.conformance.depending import contradicted, nonsenses, room
 from verify.evidence import Verdict
 from verify.papers import Catalogue, catalogue
-from verify.procedures.base import Sampling
+from verify.procedures.base import PROFILES, Sampling, UnknownParameter
 from verify.procedures.search import Search
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -207,3 +212,346 @@ def test_a_mistake_in_ones_own_file_names_the_line_and_exits_with_3(tmp_path, wr
         rf"mine_{place}\.py( \(\d+ characters\))?(:|, line ){number}",
         done.output.replace("\n", " "),
     )
+
+
+def described(text):
+    """Hoeffding's claim with another description of its procedure."""
+
+    @dataclass(frozen=True, kw_only=True)
+    class Described(type(FOUND[HOEFFDING].build(PROFILES["quick"]))):  # type: ignore[misc]
+        def describe(self):
+            return text
+
+    return with_procedure(
+        HOEFFDING,
+        lambda p: Described(**{f.name: getattr(p, f.name) for f in fields(p) if f.init}),
+    )
+
+
+def of_hoeffding(**changes):
+    return replace(FOUND[HOEFFDING].statement, **changes)
+
+
+SOME = next(FOUND[name].findings for name in FOUND if FOUND[name].findings)
+TERM, CONDITION = FOUND[HOEFFDING].statement.terms[0], FOUND[HOEFFDING].statement.assumptions[0]
+BOX = Constant(symbol=sp.Symbol("C"), low=1.0, high=2.0, generous="high", meaning="a factor")
+COMPLETE, LATEX = "the-statement-is-complete", "formulas-print-as-latex-and-as-one-readable-line"
+SENTENCES = "the-procedure-describes-itself-in-sentences"
+SENTENCE = "In each of 8 cells the share of trials is compared with the bound."
+TOLD = [
+    (COMPLETE, {"title": ""}, "its statement's title is empty"),
+    (COMPLETE, {"source": " "}, "its statement's source is empty"),
+    (COMPLETE, {"observed": ""}, "its statement's observed is empty"),
+    (COMPLETE, {"terms": ()}, "its statement asserts nothing"),
+    (COMPLETE, {"terms": (), "assertion": "it holds"}, ""),
+    (COMPLETE, {"terms": (TERM, TERM)}, "two of its terms have the same name"),
+    (COMPLETE, {"assumptions": (CONDITION, CONDITION)}, "two of its assumptions have the same"),
+    (COMPLETE, {"constants": (replace(BOX, high=1.0),)}, "the box of the constant C is empty"),
+    (COMPLETE, {"constants": (replace(BOX, low=-1.0),)}, "the box of the constant C is empty"),
+    (COMPLETE, {"constants": (replace(BOX, meaning=""),)}, "the constant C has no meaning"),
+    (COMPLETE, {"constants": (BOX,)}, ""),
+    (COMPLETE, {"source": "(2.3), corrected"}, "its source says that it is corrected"),
+    (COMPLETE, {"source": "(2.3), corrected", "reading": "a minus sign"}, ""),
+    (LATEX, {"quantifiers": "n**2"}, "the formula 'n**2' is not LaTeX"),
+    (LATEX, {"quantifiers": r"\frac{1}{n"}, "is not LaTeX"),
+    (LATEX, {"quantifiers": r"\frac{1}{n}"}, ""),
+]
+
+
+@pytest.mark.parametrize(("check", "changes", "told"), TOLD)
+def test_what_a_statement_lacks_is_told_in_its_own_sentence(check, changes, told):
+    found = list(CHECKS[check](Case(with_statement(HOEFFDING, **changes), HOEFFDING)))
+    assert len(found) == bool(told)
+    assert all(told in line for line in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("Too short.", "is shorter than a sentence"),
+        (SENTENCE.lower(), "begins with 'i'"),
+        (SENTENCE[:-1], "does not end with a full stop"),
+        (SENTENCE.replace("bound", "bound $b"), "has a formula without an end"),
+        (SENTENCE.replace("bound", "<Bound object at 0x1>"), "holds '<Bound '"),
+        (SENTENCE.replace("bound", "None"), "holds 'None'"),
+        (SENTENCE.replace("bound", "nan"), "holds 'nan'"),
+        (SENTENCE.replace("bound", "nanny of Nonette"), ""),
+        (SENTENCE.replace("In each of 8", "8"), ""),
+        ("$n$ " + SENTENCE, ""),
+        (SENTENCE + " ", ""),
+    ],
+)
+def test_a_description_is_of_whole_sentences(text, told):
+    found = list(CHECKS[SENTENCES](Case(described(text), HOEFFDING)))
+    assert len(found) == bool(told)
+    assert all(told in line for line in found)
+
+
+@pytest.mark.parametrize(
+    ("name", "whole"),
+    [
+        ("hoeffding.tail", True),
+        ("hoeffding.tail-2.3", True),
+        ("hoeffding.Tail", False),
+        ("hoeffding", False),
+        ("2hoeffding.tail", False),
+        ("hoeffding.-tail", False),
+        ("hoeffding.tail_2", False),
+    ],
+)
+def test_an_id_is_a_paper_and_a_statement_in_small_letters(name, whole):
+    case = SimpleNamespace(
+        name=name,
+        statement=FOUND[HOEFFDING].statement,
+        catalogue=SimpleNamespace(paper=lambda _name: FOUND.paper(HOEFFDING)),
+    )
+    found = list(CHECKS["the-id-names-the-paper-and-the-statement"](case))
+    assert found == [] if whole else "in small letters" in found[0]
+
+
+def test_a_claim_belongs_to_the_paper_of_its_statement():
+    other = SimpleNamespace(
+        name=HOEFFDING,
+        statement=FOUND[SEARCH].statement,
+        catalogue=SimpleNamespace(paper=lambda _name: FOUND.paper(HOEFFDING)),
+    )
+    assert list(CHECKS["the-id-names-the-paper-and-the-statement"](other)) == [
+        "its paper is 'hoeffding', and its statement's is 'kantorovich'",
+        "'Kantorovich, Uspekhi Mat. Nauk 1948' is no publication of its paper",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"expected": "SUPPORTED?"}, "its expected verdict 'SUPPORTED?' is no verdict"),
+        ({"weight": 0.0}, "its weight 0.0 must be above 0"),
+        ({"weight": 2.0}, ""),
+        ({"expected": Verdict.REFUTED}, "names no finding"),
+        ({"expected": Verdict.REFUTED, "findings": SOME}, ""),
+    ],
+)
+def test_what_is_expected_is_a_verdict_with_a_weight_and_a_finding(changes, told):
+    check = "the-expected-verdict-is-recorded-and-a-refuted-statement-has-a-finding"
+    found = list(CHECKS[check](Case(with_claim(HOEFFDING, **changes), HOEFFDING)))
+    assert len(found) == bool(told)
+    assert all(told in line for line in found)
+
+
+def raising(error):
+    def refuse(_values):
+        raise error
+
+    return refuse
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (raising(UnknownParameter("no")), "does not list the known ones: no"),
+        (raising(InvalidParameter("no")), "by another error than UnknownParameter: no"),
+        (raising(KeyError("zzz")), "by another error than UnknownParameter: 'zzz'"),
+        (lambda _values: None, "it accepts values for the parameter 'zzz'"),
+        (raising(UnknownParameter("h has no parameter 'zzz'; its parameters: n, t")), ""),
+    ],
+)
+def test_an_unknown_parameter_is_refused_by_its_own_error(change, told):
+    case = SimpleNamespace(built=SimpleNamespace(override=change))
+    found = list(CHECKS["an-unknown-parameter-is-refused-with-the-list-of-names"](case))
+    assert len(found) == bool(told)
+    assert all(told in line for line in found)
+
+
+def test_two_equal_cells_and_an_impossible_one_are_told():
+    check = CHECKS["every-cell-is-inside-the-assumptions"]
+    cell = {"n": 10, "t": 0.1}
+    for cells, told in (
+        ((cell, {"t": 0.1, "n": 10}), ["two of its cells are equal"]),
+        ((cell, {**cell, "t": -1.0}), ["a cell is impossible or outside the assumptions"]),
+        ((cell, {**cell, "t": 0.2}), []),
+    ):
+        found = with_procedure(HOEFFDING, lambda p, own=cells: replace(p, cells=own))
+        lines = list(check(Case(found, HOEFFDING)))
+        assert len(lines) == len(told)
+        assert all(line.startswith(start) for line, start in zip(lines, told, strict=True))
+
+
+def test_a_builder_gives_one_procedure_whatever_it_is_asked():
+    check = CHECKS["the-builder-is-deterministic-and-cells-do-not-depend-on-the-profile"]
+    builder, calls = FOUND[HOEFFDING].builder, []
+
+    def often(statement, profile):
+        calls.append(profile)
+        return replace(builder(statement, profile), event=f"event {len(calls)}")
+
+    def by_profile(statement, profile):
+        built = builder(statement, profile)
+        return replace(built, cells=built.cells[: 2 + (profile.name == "full")])
+
+    (line,) = check(Case(with_claim(HOEFFDING, builder=often), HOEFFDING))
+    assert line == "its builder makes another procedure each time"
+    (line,) = check(Case(with_claim(HOEFFDING, builder=by_profile), HOEFFDING))
+    assert line.startswith("its cells change")
+
+
+def test_a_small_profile_limits_what_is_drawn_and_evaluated():
+    """A number of trials or points that no profile changes is allowed."""
+    check = CHECKS["a-small-profile-limits-a-claim-unless-its-numbers-are-fixed"]
+    tail, search = FOUND[HOEFFDING].builder, FOUND[SEARCH].builder
+
+    def drawing(most):
+        def build(statement, profile):
+            built = tail(statement, profile)
+            return replace(built, sampling=replace(built.sampling, max_trials=most(profile)))
+
+        return Case(with_claim(HOEFFDING, builder=build), HOEFFDING)
+
+    def evaluating(budget):
+        def build(statement, profile):
+            return replace(search(statement, profile), budget=budget(profile))
+
+        return Case(with_claim(SEARCH, builder=build), SEARCH)
+
+    assert not list(check(drawing(lambda profile: profile.max_trials)))
+    assert not list(check(drawing(lambda _profile: 500)))
+    (line,) = check(drawing(lambda profile: profile.max_trials + 1))
+    assert line == "it draws 17 trials a cell where the profile allows 16"
+    assert not list(check(evaluating(lambda profile: profile.searches)))
+    assert not list(check(evaluating(lambda _profile: 100)))
+    (line,) = check(evaluating(lambda profile: profile.searches + 8))
+    assert line == "it evaluates 32 points where the profile allows 24"
+    keeps = CHECKS["it-keeps-to-the-trials-and-the-evaluations-of-its-profile"]
+    assert list(keeps(evaluating(lambda profile: profile.searches + 1)))
+    assert list(keeps(evaluating(lambda _profile: 0)))
+    assert not list(keeps(evaluating(lambda profile: profile.searches)))
+
+
+def test_a_search_whose_sides_and_violation_disagree_is_told_in_both_ways():
+    check = CHECKS["the-violation-of-a-search-is-what-its-sides-show"]
+
+    def told(expected=Verdict.SUPPORTED, **changes):
+        builder = FOUND[SEARCH].builder
+        found = with_claim(
+            SEARCH,
+            expected=expected,
+            builder=lambda statement, profile: replace(builder(statement, profile), **changes),
+        )
+        return list(check(Case(found, SEARCH)))
+
+    assert told() == []
+    (line,) = told(constraints=lambda _point: False)
+    assert line == "its search finds no point that meets the assumptions"
+    violated = {"violation": lambda _point: 2.0}
+    assert all(line.startswith("it is violated by 2 at") for line in told(**violated))
+    sides = {"sides": lambda _point: (1.0, 3.0)}
+    lines = told(Verdict.REFUTED, **violated, **sides)
+    assert lines
+    assert all(line.endswith("and its sides 1, 3 are not") for line in lines)
+    for both in ((3.0, 1.0), (0.0, 0.0)):
+        assert told(Verdict.REFUTED, **violated, sides=lambda _point, own=both: own) == []
+    lines = told(violation=lambda _point: -1.0, sides=lambda _point: (3.0, 1.0))
+    assert lines
+    assert all("its sides 3, 1 contradict it" in line for line in lines)
+    assert told(violation=lambda _point: -1.0, sides=lambda _point: (1.0005, 1.0)) == []
+
+
+@pytest.mark.parametrize(
+    ("relation", "observed", "bound", "expected"),
+    [
+        (r"\le", 1.0, 4.0, 0.75),
+        (r"\le", 4.0, 1.0, -0.75),
+        (r"\ge", 4.0, 1.0, 0.75),
+        (r"\ge", -4.0, 1.0, -1.25),
+        ("=", 4.0, 1.0, -0.75),
+        ("=", 1.0, 4.0, -0.75),
+        ("=", 0.0, 0.0, 0.0),
+        (r"\le", 0.0, 0.0, 0.0),
+        (r"\le", 1.0, math.inf, math.inf),
+        (r"\ge", 1.0, math.inf, -math.inf),
+    ],
+)
+def test_the_room_of_a_relation_is_a_share_of_the_larger_side(relation, observed, bound, expected):
+    assert room(relation, observed, bound) == expected
+
+
+def test_a_builder_that_breaks_on_a_changed_statement_is_told_and_a_refusal_is_not():
+    check = CHECKS["a-changed-statement-is-built-or-refused"]
+    builder, own = FOUND[HOEFFDING].builder, FOUND[HOEFFDING].statement
+
+    def build(error):
+        def build(statement, profile):
+            if statement != own:
+                raise error
+            return builder(statement, profile)
+
+        return Case(with_claim(HOEFFDING, builder=build), HOEFFDING)
+
+    assert not list(check(build(InvalidParameter("refused"))))
+    for error in (TypeError("no"), AttributeError("no"), IndexError("no")):
+        lines = list(check(build(error)))
+        assert lines
+        assert all(line.endswith(f"ends in {type(error).__name__}: no") for line in lines)
+        assert any("dropped" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    "error", [CannotTry("this alone"), ValueError("this alone"), ZeroDivisionError("this alone")]
+)
+def test_a_procedure_that_refuses_another_statement_is_told(error):
+    """Another error than a refusal by name would end the check of the whole paper."""
+    builder, own = FOUND[HOEFFDING].builder, of_hoeffding(failure=TERM.expr)
+
+    def build(statement, profile):
+        if statement != own:
+            raise error
+        return builder(statement, profile)
+
+    case = Case(with_claim(HOEFFDING, statement=own, builder=build), HOEFFDING)
+    for check, what in (
+        ("another-right-hand-side-changes-the-test", "right-hand side"),
+        ("another-failure-probability-changes-the-test", "failure probability"),
+    ):
+        assert list(CHECKS[check](case)) == [f"its procedure refuses another {what}: this alone"]
+
+
+def test_a_failure_probability_that_is_not_read_is_told():
+    check = CHECKS["another-failure-probability-changes-the-test"]
+    builder = FOUND[HOEFFDING].builder
+    stated = of_hoeffding(failure=TERM.expr)
+
+    def reading(statement, profile):
+        return replace(builder(statement, profile), delta=statement.failure_probability)
+
+    found = {"read": reading, "not read": lambda _s, profile: reading(stated, profile)}
+    lines = {
+        name: list(check(Case(with_claim(HOEFFDING, statement=stated, builder=build), HOEFFDING)))
+        for name, build in found.items()
+    }
+    assert lines["read"] == []
+    assert len(lines["not read"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (None, "its proof of the refutation proves nothing at the points nearest to one"),
+        ([], "its proof of the refutation proves nothing at the points nearest to one"),
+        (["1 < 2", "1 < 2"], "two inequalities of its proof say the same"),
+        (["1 < 2", "1 < 3"], ""),
+    ],
+)
+def test_a_refutation_with_a_certificate_must_say_different_things(said, told, monkeypatch):
+    made = None if said is None else {"inequalities": [{"says": text} for text in said]}
+    monkeypatch.setattr(depending, "proof", lambda certify: certify() and made)
+    check = CHECKS["a-refutation-with-a-certificate-is-proved"]
+    builder = FOUND[SEARCH].builder
+    for expected in (Verdict.REFUTED, Verdict.SUPPORTED):
+        found = with_claim(
+            SEARCH,
+            expected=expected,
+            builder=lambda statement, profile: replace(
+                builder(statement, profile), certify=lambda point: point
+            ),
+        )
+        lines = list(check(Case(found, SEARCH)))
+        assert lines == ([told] if told and expected is Verdict.REFUTED else [])
