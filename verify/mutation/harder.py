@@ -200,8 +200,11 @@ class Places:
 
 
 def nowhere_below(logs: FloatArray | None) -> int:
-    """The number of quotients of `Places`, zero where a bound is below at one or none compare."""
-    return 0 if logs is None or np.min(logs) < -ROUNDING else logs.size
+    """The number of quotients of `Places`, zero where a bound is below at one or one is NaN.
+
+    A quotient is NaN where both sides leave the floats.
+    """
+    return 0 if logs is None or not np.min(logs) >= -ROUNDING else logs.size
 
 
 def follows_from(sharper: Statement, changed: Statement, places: Places) -> int:

@@ -379,7 +379,7 @@ class _Judge:
             self._places = Places(self._procedure, self._examination.store, symbols)
         places, original = self._places, self._examination.claim.statement
         logs = places.quotients(sharper, mutant)
-        if logs is None:
+        if logs is None or np.isnan(logs).all():
             return None
         if n := follows_from(original, mutant, places):
             return "asks less", f"nowhere below the stated bound at {n} places"
@@ -395,7 +395,7 @@ class _Judge:
             )
             if outcome == "survived":
                 return outcome, why
-        least = math.exp(float(np.min(logs)))
+        least = math.exp(float(np.nanmin(logs)))
         return "open", f"down to {least:.2g} of {sharper.id}, and not refuted there"
 
     def _tried_at(

@@ -18,7 +18,14 @@ from verify.claim import Claim
 from verify.decisions.means import Knowledge
 from verify.evidence import Verdict
 from verify.mutation.examination import Examination, Standing
-from verify.mutation.harder import Places, follows_from, hardest, log_quotient
+from verify.mutation.harder import (
+    Places,
+    _stack,
+    follows_from,
+    hardest,
+    log_quotient,
+    nowhere_below,
+)
 from verify.mutation.score import tell_apart, tell_conditions_apart
 from verify.procedures.base import Profile, Sampling
 from verify.procedures.mean_bound import MeanBound
@@ -203,3 +210,52 @@ def test_a_proved_bound_outside_its_conditions_shows_nothing(store):
     small = Assumption(name="small", left=sp.Integer(3), right=d)
     places = Places(mean(bound(d)), store, {"d", "k"})
     assert follows_from(bound(d / 2, assumptions=(small,)), bound(d), places) == 0
+
+
+def test_a_place_at_which_both_probabilities_underflow_shows_nothing(store):
+    """exp(-100 d) and exp(-200 d) are both zero from d = 8 on.  At d = 1 the second is smaller."""
+    sharper = bound(d / 2, failure=sp.exp(-100 * d))
+    at = Places(mean(bound(d)), store, {"d", "k"})
+    logs = at.quotients(sharper, bound(d, failure=sp.exp(-200 * d)))
+    assert np.isnan(logs).any()
+    assert np.nanmin(logs) < -50
+    assert follows_from(sharper, bound(d, failure=sp.exp(-200 * d)), at) == 0
+    assert nowhere_below(np.array([0.0, math.nan])) == 0
+    assert nowhere_below(np.array([0.0, 1e-13, math.inf])) == 3
+    assert nowhere_below(np.array([0.0, -1e-9])) == nowhere_below(None) == 0
+
+
+def test_what_cannot_be_evaluated_has_no_quotient():
+    other = bound(d, relation=r"\ge")
+    assert math.isnan(log_quotient(bound(d), bound(k), {"d": 2.0}))  # k is missing
+    assert math.isnan(log_quotient(bound(d), bound(d), {"d": "two"}))
+    assert log_quotient(bound(d), bound(d / 2), {"d": 2.0}) == pytest.approx(-math.log(2))
+    assert log_quotient(other, bound(d / 2, relation=r"\ge"), {"d": 2.0}) == pytest.approx(
+        math.log(2)
+    )
+
+
+def test_bounds_of_other_relations_or_without_a_value_do_not_compare(store):
+    at = Places(mean(bound(d)), store, {"d", "k"})
+    assert at.quotients(bound(d), bound(d)) is not None
+    for sharper, changed in (
+        (bound(d, relation=r"\ge"), bound(d)),
+        (bound(d), bound(d, relation="=")),
+        (bound(d), bound(sp.Symbol("unknown") * d)),
+        (bound(sp.Symbol("unknown") * d), bound(d)),
+    ):
+        assert at.quotients(sharper, changed) is None
+        assert follows_from(sharper, changed, at) == 0
+
+
+def test_symbols_that_are_no_numbers_are_not_stacked():
+    found = _stack(
+        [
+            {"d": 4, "law": "normal", "flag": True, "x": np.array([3.0, 1.0, 2.0, 9.0]), "k": 1},
+            {"d": 5.0, "law": "uniform", "flag": False, "x": 7.0},
+        ]
+    )
+    assert set(found) == {"d", "x"}
+    assert found["d"].tolist() == [[4.0] * 3, [5.0] * 3]
+    assert found["x"].tolist() == [[1.0, 3.0, 9.0], [7.0] * 3]
+    assert _stack([]) == {}
