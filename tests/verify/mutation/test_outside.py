@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import sympy as sp
 
 from bounds.statement import Assumption
 from tests.verify.mutation.test_harder import DRAWN, SMALL, Inside, bound, mean
+from trials.checks import InvalidParameter
 from trials.parameters import Integer, Parameters, Real
 from trials.run.executors import make_executor
 from trials.run.store import RunStore
@@ -17,9 +20,12 @@ from verify.claim import Claim
 from verify.decisions.means import Knowledge
 from verify.evidence import Verdict
 from verify.mutation import conditions
+from verify.mutation.conditions import Conditions
 from verify.mutation.examination import Examination, Standing
 from verify.mutation.harder import scattered
-from verify.mutation.outcomes import Kept
+from verify.mutation.meaning import change_conditions
+from verify.mutation.mutants import CONDITIONS
+from verify.mutation.outcomes import Kept, describe
 from verify.mutation.outside import Outside
 from verify.mutation.score import NOTHING_KEPT, tell_conditions_apart
 
@@ -213,3 +219,152 @@ def test_a_change_that_leaves_its_own_condition_is_tried_in_the_cells_that_stay(
     assert len(examination.inside(bound(d)).cells_alone()) == 2
     assert examination.inside(bound(k)).cells_alone() == ({"d": 64, "k": 32},)
     assert len(examination.inside(bound(d / d)).cells_alone()) == 2  # none is left: refused later
+
+
+CELL, OTHER = {"d": 8, "k": 4}, {"d": 2, "k": 1}
+YES, NO, OPEN = Verdict.SUPPORTED, Verdict.REFUTED, Verdict.INCONCLUSIVE
+
+
+@pytest.fixture
+def scan():
+    """The conditions of a claim whose cells give verdicts that are written by hand."""
+    made = Conditions.__new__(Conditions)
+    made._needless, made._visited, made._end = set(), {}, math.inf
+    changes = list(change_conditions(bound(k, assumptions=(WIDE,)), [{"d": 4, "k": 4}]))
+    dropped = next(m for m in changes if m.kind in CONDITIONS)
+    judged = describe(dropped, "open", why="limits")
+    return SimpleNamespace(conditions=made, dropped=dropped, judged=judged)
+
+
+def giving(*verdicts):
+    """Cells outside a condition with these verdicts, of the first call, the second and so on."""
+    left = iter(verdicts)
+    return SimpleNamespace(try_cells=lambda _cells, _decide, _late: dict(next(left)))
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "near", "late", "needless", "outcome", "why"),
+    [
+        ({NO: CELL, YES: OTHER}, [CELL], False, False, "refuted", "at d=8, k=4"),
+        ({NO: CELL}, [CELL], True, False, "refuted", "at d=8, k=4"),
+        ({YES: CELL}, [CELL], False, False, "true here", "limits in every cell near its edge"),
+        ({YES: CELL}, [CELL], True, False, "open", "10 CPU seconds were too few for its cells"),
+        ({YES: CELL, OPEN: OTHER}, [CELL], False, False, "open", "undecided near its edge"),
+        ({YES: CELL, None: OTHER}, [CELL], False, False, "open", "undecided near its edge"),
+        ({}, [], True, False, "not tried", "no cell near its edge lies between the two"),
+        ({NO: CELL}, [CELL], False, True, "true here", "as it is without the condition"),
+    ],
+)
+def test_a_weaker_form_has_the_verdict_of_its_near_cells(
+    scan, verdicts, near, late, needless, outcome, why
+):
+    scan.conditions._end = -math.inf if late else math.inf
+    scan.conditions._needless |= {scan.dropped.term} if needless else set()
+    found = scan.conditions._weaker(scan.dropped, near, giving(verdicts))
+    assert (found.outcome, found.why) == (outcome, why)
+    assert found.verdict == ("REFUTED" if outcome == "refuted" else "")
+
+
+KEPT = "not refuted at 1 far places and 1 others"
+
+
+@pytest.mark.parametrize(
+    ("before", "far", "control", "late", "outcome", "why"),
+    [
+        ("true here", {NO: CELL}, {}, False, "refuted", "far outside, at d=8, k=4"),
+        ("open", {NO: CELL}, {}, True, "refuted", "far outside, at d=8, k=4"),
+        ("true here", {YES: CELL}, {NO: OTHER}, False, "survived", "false: refuted at d=2, k=1"),
+        ("open", {}, {NO: OTHER}, True, "survived", "false: refuted at d=2, k=1"),
+        ("true here", {YES: CELL}, {YES: OTHER}, True, "open", "10 CPU seconds were too few"),
+        ("true here", {YES: CELL}, {YES: OTHER}, False, "true here", f"limits; {KEPT}"),
+        ("true here", {OPEN: CELL}, {None: OTHER}, False, "true here", f"limits; {KEPT}"),
+        ("not tried", {YES: CELL}, {}, False, "open", KEPT),
+        ("not tried", {None: CELL}, {OPEN: OTHER}, False, "open", KEPT),
+        ("not tried", {None: CELL}, {None: OTHER}, False, "not tried", "limits"),
+        ("open", {YES: CELL}, {YES: OTHER}, False, "open", "limits"),
+    ],
+)
+def test_far_places_and_the_control_change_a_verdict(
+    scan, before, far, control, late, outcome, why
+):
+    scan.conditions._end = -math.inf if late else math.inf
+    scan.conditions._needless.add(scan.dropped.term)
+    found = scan.conditions._try_far(
+        replace(scan.judged, outcome=before), scan.dropped, giving(far, control), [CELL], [OTHER]
+    )
+    assert found.outcome == outcome
+    assert found.why.startswith(why)
+    refuted = NO in far or NO in control
+    assert found.verdict == ("REFUTED" if NO in far else "")
+    # A condition outside which the bound fails is needed
+    assert (scan.dropped.term in scan.conditions._needless) is not refuted
+
+
+def test_without_far_places_a_verdict_is_that_of_the_near_cells(scan):
+    for outcome in ("true here", "not tried"):
+        judged = replace(scan.judged, outcome=outcome)
+        found = scan.conditions._try_far(judged, scan.dropped, giving({}, {}), [], [])
+        assert found == judged
+
+
+@pytest.mark.parametrize(
+    ("verdict", "resolution", "error", "found"),
+    [
+        (YES, None, None, YES),
+        (YES, 0.1, None, None),
+        (NO, 0.1, None, NO),
+        (OPEN, None, None, OPEN),
+        (YES, None, InvalidParameter("too dear"), None),
+        (YES, None, MemoryError("too large"), None),
+    ],
+)
+def test_a_cell_whose_trials_fail_or_are_too_coarse_says_nothing(
+    scan, verdict, resolution, error, found
+):
+    def alone(*_arguments):
+        if error is not None:
+            raise error
+        return SimpleNamespace(verdict=verdict, resolution=resolution)
+
+    scan.conditions._examination = SimpleNamespace(alone=alone)
+    assert scan.conditions._alone(CELL, None, 0.05, 1) is found
+
+
+def test_points_of_the_search_without_a_condition_refute_its_weaker_forms(scan):
+    """They are visited once, for the dropped condition, and kept for the others."""
+    calls = []
+
+    def search(**more):
+        return SimpleNamespace(
+            **{
+                "searched": lambda: "a domain",
+                "visited": lambda n: calls.append(n) or [{"d": 1.0}],
+                "fails_at": lambda points: [p["d"] for p in points] == [1.0],
+                **more,
+            }
+        )
+
+    look = scan.conditions._fails_where_it_was_dropped
+    moved = replace(
+        scan.dropped, statement=bound(k, assumptions=(replace(WIDE, right=d / 2),)), term="wide"
+    )
+    dropped = replace(
+        moved, statement=bound(k, assumptions=(replace(WIDE, right=-sp.oo),)), term="wide"
+    )
+    assert look(moved, search()) is False  # nothing is known yet
+    assert calls == []
+    assert look(dropped, search()) is True
+    assert look(moved, search()) is True
+    assert look(moved, search(searched=lambda: None)) is False
+    assert calls == [conditions.BUDGET]
+
+
+@pytest.mark.parametrize(("verdict", "refuted"), [(NO, True), (YES, False), (OPEN, False)])
+def test_a_larger_budget_is_the_control_of_a_search(verdict, refuted):
+    def repeated(factor):
+        assert factor == conditions.CONTROL_BUDGET
+        return SimpleNamespace(decide=lambda _store, _level: SimpleNamespace(verdict=verdict))
+
+    assert conditions._refuted_by_more(SimpleNamespace(repeated=repeated), None, 0.05) is refuted
+    drawn = SimpleNamespace(repeated=lambda _factor: None)
+    assert conditions._refuted_by_more(drawn, None, 0.05) is False

@@ -14,17 +14,19 @@ from trials.checks import InvalidParameter
 from trials.run.engine import Demand
 from trials.run.executors import make_executor
 from trials.run.store import RunStore
-from verify.evidence import Verdict
+from verify.evidence import Evidence, Verdict
 from verify.mutation import conditions
 from verify.mutation import score as scoring
 from verify.mutation.boundary import boundaries
 from verify.mutation.examination import Examination, Standing
 from verify.mutation.fingerprint import fingerprint
 from verify.mutation.mutants import CONDITIONS, mutants, power_of, resize, with_term
-from verify.mutation.score import _Judge, score_mutants, tell_apart
+from verify.mutation.outcomes import Judged
+from verify.mutation.score import Score, _Judge, score_mutants, tell_apart, total
 from verify.mutation.tried import follows, ranges
 from verify.papers import catalogue
 from verify.procedures.base import PROFILES, Profile
+from verify.procedures.placebos import Placebo
 
 CATALOGUE = catalogue()
 SMALL = Profile(name="quick", max_trials=256, searches=400, seconds=2.0)
@@ -482,3 +484,221 @@ def test_cells_are_asked_alone_only_where_their_cost_is_known_and_all_were_tried
         one, _, asked = judge(answers, dear=dear, cells=CELLS, logs=logs)
         assert one._refuted_alone(mutant, [{}] * n_points) is False
         assert asked == []
+
+
+def evidence(verdict, summary="decided", resolution=None):
+    return Evidence(
+        verdict=Verdict(verdict), summary=summary, level=0.06, n_trials=0, resolution=resolution
+    )
+
+
+STILL, DRAWING = Placebo(name="nothing"), Placebo(name="other", params=lambda cell: cell)
+
+
+@pytest.mark.parametrize(
+    ("bare", "placebos", "alive", "found"),
+    [
+        (evidence("SUPPORTED"), (), False, "bare"),
+        (evidence("INCONCLUSIVE"), (), False, "bare"),
+        (evidence("REFUTED"), (STILL, DRAWING), False, "bare"),
+        (evidence("SUPPORTED"), (STILL,), True, "bare"),
+        (evidence("SUPPORTED"), (STILL,), False, "VACUOUS"),
+        (evidence("INCONCLUSIVE"), (STILL,), True, "whole"),
+        (evidence("SUPPORTED", resolution=0.1), (STILL,), True, "whole"),
+        (evidence("SUPPORTED"), (STILL, DRAWING), True, "whole"),
+    ],
+)
+def test_support_of_a_change_needs_a_live_cell_and_its_refutation_no_placebo(
+    judge, monkeypatch, bare, placebos, alive, found
+):
+    one, _, _ = judge({})
+    one._examination = own = replace(one._examination, placebos=placebos)
+    whole = evidence("INCONCLUSIVE", "with its placebos")
+
+    def decided(mutant, quickly):
+        assert one._examination.placebos == ()
+        assert not quickly
+        return bare
+
+    monkeypatch.setattr(one, "_decided", decided)
+    monkeypatch.setattr(Examination, "decide", lambda self, _statement: whole)
+    monkeypatch.setattr(Examination, "inside", lambda self, _statement: "inside")
+    monkeypatch.setattr(scoring, "lives", lambda *asked: alive and asked[0] == "inside")
+    expected = {"bare": bare, "whole": whole, "VACUOUS": replace(bare, verdict=Verdict.VACUOUS)}
+    assert one._supported(SimpleNamespace(statement=None)) == expected[found]
+    assert one._examination is own
+    monkeypatch.setattr(one, "_decided", lambda mutant, quickly: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        one._supported(SimpleNamespace(statement=None))
+    assert one._examination is own
+
+
+@pytest.mark.parametrize(
+    ("logs", "follows", "told", "tried"),
+    [
+        (None, 0, None, []),
+        ([np.nan, np.nan], 0, None, []),
+        ([-1.0, -2.0], 7, ("asks less", "nowhere below the stated bound at 7 places"), []),
+        ([0.0, 0.5, 2.0], 0, ("true here", "nowhere below toy.sharp at 3 places"), []),
+        # the claim's own cell, the first, is not tried again, and the farthest below comes first
+        ([-9.0, -1.0, -3.0, 0.0, -2.0], 0, ("survived", "at 4"), [2, 4]),
+        ([-9.0, -1.0, -3.0, np.nan, 0.1], 0, ("open", "down to 0.00012 of toy.sharp, and"), [2, 1]),
+        ([-9.0, 0.0, 0.1], 0, ("open", "down to 0.00012 of toy.sharp, and not refuted there"), []),
+    ],
+)
+def test_a_change_is_tried_where_it_is_farthest_below_a_sharper_statement(
+    judge, monkeypatch, logs, follows, told, tried
+):
+    one, changed, _ = judge({})
+    asked = []
+
+    def tried_at(cell, _changed, where, n_new):
+        asked.append(cell["n"])
+        assert n_new == scoring.N_ELSEWHERE
+        assert where == f"{np.exp(logs[cell['n']]):.2g} of toy.sharp at n={cell['n']}"
+        return ("survived", "at 4") if cell["n"] == 4 else ("open", "")
+
+    one._places = SimpleNamespace(
+        n_own=1,
+        cells=[{"n": i} for i in range(9)],
+        quotients=lambda _sharper, _mutant: None if logs is None else np.array(logs),
+    )
+    monkeypatch.setattr(one, "_tried_at", tried_at)
+    monkeypatch.setattr(scoring, "follows_from", lambda *_: follows)
+    found = one._against(SimpleNamespace(id="toy.sharp"), None, changed)
+    assert asked == tried
+    assert found == told or (found[0] == told[0] and found[1].startswith(told[1]))
+
+
+def test_a_change_is_tried_at_few_places_below_a_sharper_statement(judge, monkeypatch):
+    one, changed, _ = judge({})
+    asked = []
+    one._places = SimpleNamespace(
+        n_own=0, cells=[{"n": i} for i in range(99)], quotients=lambda *_: -1.0 - np.arange(99)
+    )
+    monkeypatch.setattr(
+        one, "_tried_at", lambda cell, *_, **__: asked.append(cell["n"]) or ("open", "")
+    )
+    monkeypatch.setattr(scoring, "follows_from", lambda *_: 0)
+    assert one._against(SimpleNamespace(id="s"), None, changed)[0] == "open"
+    assert asked == list(range(98, 98 - scoring.N_PLACES, -1))
+
+
+@pytest.mark.parametrize(
+    ("larger", "relation", "kind", "label"),
+    [
+        ("REFUTED", r"\le", "factor", "survived"),
+        ("INCONCLUSIVE", "=", "factor", "survived"),
+        ("SUPPORTED", "=", "factor", "true here"),
+        (None, "=", "factor", "survived"),
+        (None, "=", "failure", "true here"),
+        (None, r"\le", "factor", "true here"),
+    ],
+)
+def test_a_kept_change_is_false_where_a_larger_search_or_an_equation_says_so(
+    judge, monkeypatch, larger, relation, kind, label
+):
+    one, _, _ = judge({})
+
+    def repeated(factor):
+        assert factor == scoring.LABEL_BUDGET
+        decided = None if larger is None else evidence(larger, "by a larger search")
+        return decided and SimpleNamespace(decide=lambda _store, _level: decided)
+
+    changed = SimpleNamespace(fingerprint_at=lambda _points: "other", repeated=repeated)
+    monkeypatch.setattr(Examination, "procedure", lambda _self, _statement: changed)
+    one._print = "own"
+    mutant = SimpleNamespace(kind=kind, statement=SimpleNamespace(relation=relation))
+    outcome, why = one._label(mutant, evidence("SUPPORTED", "by its trials"))
+    assert outcome == label
+    if larger == "SUPPORTED":
+        assert why == "by a larger search"
+    elif larger is not None:
+        assert why == f"{scoring.LABEL_BUDGET} times the budget refutes it"
+    else:
+        assert why == ("within the margin: " * (label == "survived")) + "by its trials"
+
+
+NO_TRIALS = InvalidParameter("no trials")
+
+
+@pytest.mark.parametrize(
+    ("compared", "fails", "supported", "alone", "elsewhere", "outcome", "why"),
+    [
+        ("same", False, None, False, "open", "true here", "supported with k = 0"),
+        ("stronger", True, None, False, "open", "refuted", ""),
+        ("stronger", False, NO_TRIALS, True, "open", "refuted", ""),
+        ("unknown", False, NO_TRIALS, False, "survived", "survived", "elsewhere"),
+        ("stronger", False, NO_TRIALS, False, "true here", "not tried", "no trials"),
+        ("stronger", False, evidence("REFUTED"), False, "open", "refuted", ""),
+        ("stronger", False, evidence("INCONCLUSIVE"), False, "open", "unsupported", ""),
+        (
+            "stronger",
+            False,
+            evidence("SUPPORTED", resolution=0.1),
+            False,
+            "open",
+            "unsupported",
+            "",
+        ),
+        ("unknown", False, evidence("SUPPORTED"), False, "open", "open", "elsewhere"),
+        ("weaker", True, NO_TRIALS, True, "asks less", "asks less", "elsewhere"),
+    ],
+)
+def test_a_change_of_meaning_is_judged_by_its_formula_its_trials_and_other_cells(
+    judge, monkeypatch, compared, fails, supported, alone, elsewhere, outcome, why
+):
+    one, _, _ = judge({})
+
+    def support(_mutant):
+        if isinstance(supported, Exception):
+            raise supported
+        return supported
+
+    asked = []
+    monkeypatch.setattr(scoring, "compare", lambda *_: compared)
+    monkeypatch.setattr(scoring, "same_at_zero", lambda *_: "k")
+    monkeypatch.setattr(one, "_fails_where_the_original_was_tried", lambda _mutant: fails)
+    monkeypatch.setattr(one, "_supported", support)
+    monkeypatch.setattr(one, "_refuted_alone", lambda _mutant, _points: alone)
+    monkeypatch.setattr(
+        one, "_elsewhere", lambda _mutant, found: asked.append(found) or (elsewhere, "elsewhere")
+    )
+    mutant = SimpleNamespace(statement=None, name="m", kind="meaning", words="w")
+    found = one.judge_meaning(mutant, [])
+    assert (found.outcome, found.why) == (outcome, why)
+    assert found.verdict.startswith("REFUTED") is (outcome == "refuted")
+    if isinstance(supported, Exception) and asked:
+        assert asked == ["weaker" if compared == "weaker" else "unknown"]
+
+
+def judged(kind, words, outcome):
+    return Judged(mutant=words, kind=kind, words=words, outcome=outcome)
+
+
+def test_a_score_counts_false_changes_and_names_the_nearest_condition_of_each():
+    score = Score(
+        claim="toy.claim",
+        procedure="Search",
+        original="SUPPORTED",
+        judged=(
+            judged("term", "term a: dropped", "refuted"),
+            judged("factor", "term a: times 3/4", "unsupported"),
+            judged("factor", "term a: times 1/2", "survived"),
+            judged("factor", "term a: times 2", "asks less"),
+            judged("assumption", "large: dropped", "refuted"),
+            judged("assumption", "large: 1/2 of the limit", "refuted"),
+            judged("assumption", "large: 1/4 of the limit", "refuted"),
+            judged("assumption", "small: dropped", "refuted"),
+            judged("assumption", "other: dropped", "true here"),
+        ),
+    )
+    assert (score.n_caught, score.n_false) == (2, 3)
+    assert score.share == pytest.approx(2 / 3)
+    assert score.needed() == ["large: 1/2 of the limit", "small: dropped"]
+    assert score.refuted() == ["term a: dropped"]
+    data = score.as_dict()
+    assert (data["n_false"], data["n_caught"]) == (3, 2)
+    assert data["needed"] == score.needed()
+    assert total([score, score, replace(score, judged=())]) == (4, 6)
+    assert np.isnan(replace(score, judged=()).share)
