@@ -13,7 +13,17 @@ from verify.papers import catalogue
 from verify.procedures.base import PROFILES
 from verify.procedures.search import Search
 from verify.proofs.algebra import Rejected
-from verify.proofs.failures import FAILURES, _matched, failures, registered, stored, write
+from verify.proofs.failures import (
+    FAILURES,
+    _at_values,
+    _matched,
+    failures,
+    for_the_checker,
+    numeric,
+    registered,
+    stored,
+    write,
+)
 from verify.proofs.refuting import check_failure, sign
 
 QUICK = PROFILES["quick"]
@@ -205,3 +215,56 @@ def test_a_term_matches_one_with_a_number_for_each_of_its_symbols(symbolic, exac
     assert _matched(symbolic, exact, found) is (values is not None)
     if values is not None:
         assert found == values
+
+
+def says(left, relation, right):
+    return {"says": "by hand", "left": left, "relation": relation, "right": right}
+
+
+@pytest.mark.parametrize(
+    ("inequality", "larger", "smaller"),
+    [(says("3", ">", "2"), "3", "2"), (says("2", "<", "3"), "3", "2")],
+)
+def test_an_inequality_of_numbers_is_written_with_the_larger_side_first(
+    inequality, larger, smaller
+):
+    assert numeric(inequality) == [">", larger, smaller]
+
+
+@pytest.mark.parametrize(
+    ("last", "fails"),
+    [
+        (says("5", ">", ["+", "2", "2"]), True),
+        (says(["+", "2", "2"], "<", "5"), True),
+        (says("5", "<", ["+", "2", "2"]), False),
+        (says("4", ">", ["+", "2", "2"]), False),
+    ],
+)
+def test_a_certificate_without_the_registered_formula_fails_by_its_numbers_alone(last, fails):
+    """2 > 1 is given, and the opposite of the last inequality is the claim, which must fail."""
+    claim = next(c for c in catalogue().values() if c.statement.terms)
+    statement = replace(claim.statement, terms=(Term(name="other", expr=sp.Symbol("q") ** 7),))
+    made = _at_values(
+        statement, {"inequalities": [says("2", ">", "1"), last], "argument": "by hand"}
+    )
+    assert made.by == "by hand"
+    assert made.values == {}
+    assert made.statement["given"] == [[">", "2", "1"]]
+    assert list(made.inequalities) == [says("2", ">", "1"), last]
+    assert is_accepted(for_the_checker(made.statement), made.values) is fails
+
+
+def test_what_draws_trials_has_no_values_at_which_it_fails():
+    assert list(failures(object(), None)) == []
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"registered": 1}', "{"])
+def test_a_file_of_values_that_holds_none_is_refused(text, tmp_path):
+    claim = next(iter(catalogue().values()))
+    assert stored(claim, [tmp_path]) is None
+    (tmp_path / f"{claim.id}.json").write_text(text, encoding="utf-8")
+    if text == '{"registered": 1}':
+        assert stored(claim, [tmp_path]) is None  # of another statement
+    else:
+        with pytest.raises(Rejected, match="holds no values"):
+            stored(claim, [tmp_path])

@@ -18,7 +18,7 @@ from verify.evidence import proof_mark
 from verify.papers import catalogue
 from verify.procedures import search
 from verify.procedures.base import PROFILES
-from verify.proofs import handelman
+from verify.proofs import handelman, shelf
 from verify.proofs.checker import Rejected, check, enclose, goal_of, minus
 from verify.proofs.flattened import is_flat
 from verify.proofs.propositions import Proposition
@@ -284,3 +284,64 @@ def test_formulas_that_are_not_those_of_the_search_are_refused():
     quick = catalogue()["odcl.remark19-own"].build(PROFILES["quick"])
     with pytest.raises(InvalidParameter, match="make them agree"):
         replace(quick, sides=lambda _point: (0.5, 0.25), compared=None).decide(None, 1e-3)
+
+
+X, Y, Z = ([">", name, "0"] for name in "xyz")
+LIMIT = [">", "8", "x"]
+
+
+@pytest.mark.parametrize(
+    ("needed", "harmful", "kept"),
+    [
+        ([], [], []),
+        ([Y], [], [Y]),
+        ([X, Z], [], [X, Z]),
+        ([X, Y, Z], [], [X, Y, Z]),
+        ([], [LIMIT], []),
+    ],
+)
+def test_a_proof_keeps_the_optional_relations_that_it_needs_and_no_other(
+    needed, harmful, kept, monkeypatch
+):
+    """The search finds a proof where it is given all that is needed and nothing that is harmful."""
+    asked = []
+
+    def search(statement, hints):
+        asked.append(hints)
+        given = statement["given"]
+        good = all(each in given for each in needed) and not any(h in given for h in harmful)
+        return {"step": "by hand", "given": given} if good else None
+
+    monkeypatch.setattr(shelf, "search", search)
+    own = {"variables": ["x", "y", "z"], "given": [LIMIT, X, Y, Z], "claim": [">=", "x", "y"]}
+    statement, certificate = shelf.widest(own, [X, Y, Z], [["hint"]])
+    assert statement["given"] == [*([LIMIT] if not harmful else []), *kept]
+    assert certificate == {"step": "by hand", "given": statement["given"]}
+    assert {**statement, "given": own["given"]} == own
+    assert all(hints == [["hint"]] for hints in asked)
+
+
+def test_nothing_is_proved_where_no_form_of_a_statement_is(monkeypatch, tmp_path):
+    monkeypatch.setattr(shelf, "search", lambda _statement, hints: None)
+    own = {"variables": ["x"], "given": [LIMIT, X], "claim": [">=", "x", "9"]}
+    for optional in ([], [X]):
+        assert shelf.widest(own, optional) == (own, None)
+    x = sp.Symbol("x")
+    ranges = {"x": LogInterval(0.5, 8.0)}
+    proposition = Proposition(ranges=ranges, assumptions=(), left=x, relation=r"\ge", right=x / 2)
+    assert shelf.prove("toy.claim", proposition, tmp_path) is None
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("relation", "limit"),
+    [
+        ([">", "x", "0"], False),
+        ([">=", "x", "0/3"], False),
+        ([">", "x", "y"], False),
+        ([">", "1/2", "x"], True),
+        ([">=", "x", "-3"], True),
+    ],
+)
+def test_a_limit_is_a_number_other_than_zero(relation, limit):
+    assert shelf.is_limit(relation) is limit
