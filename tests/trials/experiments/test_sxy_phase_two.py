@@ -624,3 +624,25 @@ def test_the_columns_of_subsets_scale_with_the_noise_and_hold_all_rows_at_the_sh
     tiny = table(nu=0.02, d=2)
     assert (tiny[:, 1] == 0.0).all()
     assert (tiny[:, 0] > 0.0).all()
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        {"M": 4, "n": 1, "d": 3},
+        {"M": 6, "n": 2, "d": 8},
+        {"M": 12, "n": 2, "d": 5, "profile": "geometric", "ratio": 5.0},  # 4 rows and 20
+    ],
+)
+def test_runs_of_fewer_rows_than_dimensions_have_no_end(cell):
+    """Some direction of a model never moves.  Before, the end was infinite or any number, as
+    rounding had it.
+    """
+    table = refinement.REFINEMENT.simulate(refinement.RUNS.check(cell), np.random.default_rng(0), 8)
+    assert np.isposinf(table[:, refinement.REFINEMENT.columns.index("oracle")]).all()
+    for seed in range(4):
+        with pytest.raises(InvalidParameter, match="must give each cluster rows in all d="):
+            refinement.LARGE.simulate(refinement.LARGE.check(cell), np.random.default_rng(seed), 1)
+    enough = refinement.RUNS.check({**cell, "n": 40})
+    table = refinement.REFINEMENT.simulate(enough, np.random.default_rng(0), 2)
+    assert np.isfinite(table).all()

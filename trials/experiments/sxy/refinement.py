@@ -5,6 +5,7 @@ distance ``near`` Delta from their optima, 40 rounds.
 
 * ``err_0`` to ``err_40``: the distance (6) of the models before each round and after the last.
 * ``oracle``: the largest :math:`\lVert K_j^{-1}B\Lambda_j\zeta\rVert`, where the true labels end.
+  Infinite where a matrix is singular.
 * ``client``: the error of the global model that one client chooses in the end.
 * ``step``: eta.  ``skew``: :math:`\chi^2(n)+1`.  ``smallest``: the smallest :math:`N_j/N`.
 * ``expected``: :math:`\frac1N\sum_in_i\min(1,4ke^{-cn_i})` with c = ``rate``.
@@ -53,7 +54,7 @@ from trials.experiments.sxy.clients import (
     stability_of,
     step_size,
 )
-from trials.experiments.sxy.spectrum import cluster_matrices, true_sums
+from trials.experiments.sxy.spectrum import are_singular, cluster_matrices, true_sums
 from trials.mixed_regression.fed_regression import local_spectra, run_fed_regression
 from trials.mixed_regression.gram_rounds import (
     ClientSteps,
@@ -145,11 +146,10 @@ def _one_trial(params: Params, rng: np.random.Generator) -> FloatArray:
     eta = step_size(params, spectra)
     steps = client_steps(clients, spectra, eta, params["s"] if params["rule"] == "fedavg" else 0)
     path = gram_rounds(clients, steps, start_models(params, clients, rng), eta, N_ROUNDS)
-    try:
-        matrices, noise = true_sums(clients, steps)
+    matrices, noise = true_sums(clients, steps)
+    ends = np.array([math.inf])
+    if not are_singular(np.asarray(np.linalg.eigvalsh(matrices))).any():
         ends = np.linalg.norm(np.linalg.solve(matrices, noise[..., None])[..., 0], axis=1)
-    except np.linalg.LinAlgError:
-        ends = np.array([math.inf])
     one = int(rng.integers(params["M"]))
     chosen = path[-1, gram_labels(clients, path[-1])[one]]
     sizes = clients.sizes.astype(float)
@@ -278,8 +278,14 @@ def _one_large_trial(params: Params, rng: np.random.Generator) -> tuple[float, .
     spectra = local_spectra(clients.data)
     eta = params["gamma"] / float(spectra.largest.max())
     matrices, noise = cluster_matrices(clients, spectra, eta, 1)
+    eigenvalues = np.asarray(np.linalg.eigvalsh(matrices))
+    if are_singular(eigenvalues).any():  # some direction never shrinks
+        raise InvalidParameter(
+            f"M={params['M']}, n={params['n']:g} must give each cluster rows in all "
+            f"d={params['d']} directions"
+        )
     known = np.linalg.norm(np.linalg.solve(matrices, noise[..., None])[..., 0], axis=1).max()
-    slowest = -math.log1p(-eta * float(np.linalg.eigvalsh(matrices).min()))
+    slowest = -math.log1p(-eta * float(eigenvalues.min()))
     n_rounds = min(math.ceil(math.log(1.0 / params["shrink"]) / slowest), MOST_ROUNDS)
     found = run_fed_regression(
         data=clients.data,

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trials.checks import FloatArray
+from trials.checks import BoolArray, FloatArray
 from trials.experiments.sxy.clients import LOCAL, Clients, draw_grams, step_size
 from trials.mixed_regression.fed_regression import LocalSpectra
 from trials.mixed_regression.fed_regression_kernels import SpectraArrays, filter_values
@@ -69,6 +69,11 @@ def true_sums(clients: GramClients, steps: ClientSteps) -> tuple[FloatArray, Flo
     return np.add.reduceat(steps.maps, cut) / total, np.add.reduceat(steps.shifts, cut) / total
 
 
+def are_singular(eigenvalues: FloatArray) -> BoolArray:
+    """Whether matrices of these eigenvalues (..., d) in increasing order have no inverse, (...)."""
+    return np.asarray(eigenvalues[..., 0] <= 1e-14 * eigenvalues[..., -1])
+
+
 def _one_trial(params: Params, rng: np.random.Generator) -> tuple[float, ...]:
     clients = draw_grams(params, rng)
     spectra = gram_spectra(clients)
@@ -80,7 +85,7 @@ def _one_trial(params: Params, rng: np.random.Generator) -> tuple[float, ...]:
     eigenvalues, frames = np.linalg.eigh(matrices)
     shares = clients.cluster_rows / n_rows
     lengths = np.linalg.norm(pulls, axis=1)
-    singular = eigenvalues[0, 0] <= 1e-14 * eigenvalues[0, -1]
+    singular = are_singular(eigenvalues[0])
     variances = np.einsum("ai,ab,bi->i", frames[0], covariance, frames[0])
     with np.errstate(divide="ignore"):
         variance = np.inf if singular else float(np.sum(variances / eigenvalues[0] ** 2))
