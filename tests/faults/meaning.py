@@ -5786,6 +5786,31 @@ MEANINGS: tuple[Meaning, ...] = (
         "verify/proofs/test_failures",
         missed=True,
     ),
+    # -- trials: clusters of fewer rows than dimensions
+    Meaning(
+        "trials/experiments/sxy/refinement.py",
+        "if not are_singular(np.asarray(np.linalg.eigvalsh(matrices))).any():",
+        "if not are_singular(np.asarray(np.linalg.eigvalsh(matrices))).all():",
+        "a run has an end as long as one of its clusters has enough rows",
+        "trials/experiments/test_sxy_phase_two",
+        missed=True,
+    ),
+    Meaning(
+        "trials/experiments/sxy/refinement.py",
+        "if are_singular(eigenvalues).any():  # some",
+        "if are_singular(eigenvalues).all():  # some",
+        "a large run goes on where one cluster has too few rows",
+        "trials/experiments/test_sxy_phase_two",
+        missed=True,
+    ),
+    Meaning(
+        "trials/experiments/sxy/spectrum.py",
+        "eigenvalues[..., 0] <= 1e-14 * eigenvalues[..., -1]",
+        "eigenvalues[..., 0] <= 0.0 * eigenvalues[..., -1]",
+        "a smallest eigenvalue of rounding has an inverse",
+        "trials/experiments/test_sxy_phase_two",
+        missed=True,
+    ),
 )
 
 
