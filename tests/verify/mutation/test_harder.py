@@ -241,6 +241,8 @@ def test_bounds_of_other_relations_or_without_a_value_do_not_compare(store):
     for sharper, changed in (
         (bound(d, relation=r"\ge"), bound(d)),
         (bound(d), bound(d, relation="=")),
+        (bound(d, relation=r"\ge"), bound(2 * d, relation=r"\ge")),
+        (bound(d, relation="="), bound(d, relation="=")),
         (bound(d), bound(sp.Symbol("unknown") * d)),
         (bound(sp.Symbol("unknown") * d), bound(d)),
     ):

@@ -20,6 +20,7 @@ from verify.claim import Claim
 from verify.decisions.means import Knowledge
 from verify.evidence import Verdict
 from verify.mutation import conditions
+from verify.mutation import outside as outside_module
 from verify.mutation.conditions import Conditions
 from verify.mutation.examination import Examination, Standing
 from verify.mutation.harder import scattered
@@ -305,6 +306,25 @@ def test_without_far_places_a_verdict_is_that_of_the_near_cells(scan):
         judged = replace(scan.judged, outcome=outcome)
         found = scan.conditions._try_far(judged, scan.dropped, giving({}, {}), [], [])
         assert found == judged
+    scan.conditions._end = -math.inf
+    for far, control, open_now in (([], [], False), ([CELL], [], True), ([], [CELL], True)):
+        found = scan.conditions._try_far(judged, scan.dropped, giving({}, {}), far, control)
+        assert (found.outcome == "open") is open_now
+
+
+def test_a_condition_that_cannot_be_evaluated_does_not_hold_and_is_broken_least():
+    at = {"k": 8.0, "d": 4.0}
+    assert outside_module._holds(WIDE, at)
+    assert not outside_module._holds(WIDE, {"k": 2.0, "d": 4.0})
+    assert not outside_module._holds(WIDE, {"d": 4.0})
+    assert outside_module._holds(replace(WIDE, right=-sp.oo), {})
+    assert not outside_module._holds(WIDE, {"k": "many", "d": 4.0})
+    # Places that break it most come first
+    values = [{"k": 2.0, "d": 4.0}, {"d": 4.0}, {"k": 1.0, "d": 4.0}]
+    places = [({"n": i}, each) for i, each in enumerate(values)]
+    first, *_ = outside_module._chosen(replace(WIDE, constant=sp.Symbol("C")), places)
+    assert first[0] == {"n": 2}
+    assert outside_module._margin(WIDE, {"d": 4.0}) == math.inf
 
 
 @pytest.mark.parametrize(
