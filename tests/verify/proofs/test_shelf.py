@@ -286,7 +286,7 @@ def test_formulas_that_are_not_those_of_the_search_are_refused():
         replace(quick, sides=lambda _point: (0.5, 0.25), compared=None).decide(None, 1e-3)
 
 
-X, Y, Z = ([">", name, "0"] for name in "xyz")
+W, X, Y, Z = ([">", name, "0"] for name in "wxyz")
 LIMIT = [">", "8", "x"]
 
 
@@ -296,7 +296,8 @@ LIMIT = [">", "8", "x"]
         ([], [], []),
         ([Y], [], [Y]),
         ([X, Z], [], [X, Z]),
-        ([X, Y, Z], [], [X, Y, Z]),
+        ([W, X, Y, Z], [], [W, X, Y, Z]),
+        ([W, Z], [], [W, Z]),  # two are spared, one after the other
         ([], [LIMIT], []),
     ],
 )
@@ -313,8 +314,8 @@ def test_a_proof_keeps_the_optional_relations_that_it_needs_and_no_other(
         return {"step": "by hand", "given": given} if good else None
 
     monkeypatch.setattr(shelf, "search", search)
-    own = {"variables": ["x", "y", "z"], "given": [LIMIT, X, Y, Z], "claim": [">=", "x", "y"]}
-    statement, certificate = shelf.widest(own, [X, Y, Z], [["hint"]])
+    own = {"variables": [*"wxyz"], "given": [LIMIT, W, X, Y, Z], "claim": [">=", "x", "y"]}
+    statement, certificate = shelf.widest(own, [W, X, Y, Z], [["hint"]])
     assert statement["given"] == [*([LIMIT] if not harmful else []), *kept]
     assert certificate == {"step": "by hand", "given": statement["given"]}
     assert {**statement, "given": own["given"]} == own
