@@ -252,7 +252,7 @@ class Algebra:
         return self.gens[self.atoms[name]]
 
     def reduced(self, poly: Poly) -> Poly:
-        """The polynomial with each high power of a root replaced by the root's own value."""
+        """The polynomial with r^q replaced by v, for each root r of order q of a value v."""
         require(len(poly) <= _SIZE and poly.total_degree() <= 4 * _EXPONENT, "too large")
         for i, (q, value) in self.powers.items():
             while poly.degrees()[i] >= q:
