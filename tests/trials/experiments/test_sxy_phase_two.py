@@ -31,6 +31,7 @@ from trials.mixed_regression.gram_rounds import (
 )
 from trials.models.clients import ClientData
 from trials.models.matching import bottleneck_distances
+from trials.run.experiment import experiment
 
 RAGGED = {"M": 9, "n": 4, "d": 3, "sizes": "zipf", "alpha": 0.5, "beta": 2.0, "gamma": 0.7}
 
@@ -646,3 +647,12 @@ def test_runs_of_fewer_rows_than_dimensions_have_no_end(cell):
     enough = refinement.RUNS.check({**cell, "n": 40})
     table = refinement.REFINEMENT.simulate(enough, np.random.default_rng(0), 2)
     assert np.isfinite(table).all()
+
+
+@pytest.mark.parametrize("name", ["sxy.refinement", "sxy.local-steps", "sxy.two-phases"])
+def test_a_ratio_of_equal_shares_is_refused_before_a_trial(name):
+    check = experiment(name).check
+    assert check({"ratio": 2.0, "profile": "geometric"})["ratio"] == 2.0
+    for shares in ({"profile": "equal"}, {"profile": "geometric", "k": 1}):
+        with pytest.raises(InvalidParameter, match="ratio=2 must be 1 for equal clusters"):
+            check({"ratio": 2.0, **shares})

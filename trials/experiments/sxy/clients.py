@@ -31,6 +31,11 @@ spectrum_ordered = at_least("beta", "alpha", "beta >= alpha.")
 enough_clients = at_least("M", "k", "Every cluster has a client.")
 
 
+def shares_have_the_ratio(cell: Params) -> None:
+    """A ratio above 1 belongs to two or more clusters whose shares are not equal."""
+    mx.fractions_with_ratio(cell["k"], cell["ratio"], cell["profile"])
+
+
 def fedprox_solves_exactly(cell: Params) -> None:
     """s = 1 for fedprox."""
     if cell["rule"] == "fedprox" and cell["s"] != 1:
@@ -64,7 +69,7 @@ CLIENTS = Parameters(
             meaning="law of the features' coordinates",
         ),
     },
-    (data_fit, spectrum_ordered, enough_clients),
+    (data_fit, spectrum_ordered, enough_clients, shares_have_the_ratio),
 )
 
 LOCAL = CLIENTS.extended(
