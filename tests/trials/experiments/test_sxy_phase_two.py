@@ -649,10 +649,21 @@ def test_runs_of_fewer_rows_than_dimensions_have_no_end(cell):
     assert np.isfinite(table).all()
 
 
-@pytest.mark.parametrize("name", ["sxy.refinement", "sxy.local-steps", "sxy.two-phases"])
+@pytest.mark.parametrize("name", ["sxy.refinement", "sxy.large", "sxy.two-phases"])
 def test_a_ratio_of_equal_shares_is_refused_before_a_trial(name):
     check = experiment(name).check
     assert check({"ratio": 2.0, "profile": "geometric"})["ratio"] == 2.0
     for shares in ({"profile": "equal"}, {"profile": "geometric", "k": 1}):
         with pytest.raises(InvalidParameter, match="ratio=2 must be 1 for equal clusters"):
             check({"ratio": 2.0, **shares})
+
+
+@pytest.mark.parametrize("name", ["sxy.refinement", "sxy.large", "sxy.local-steps"])
+def test_a_start_without_a_direction_is_refused_before_a_trial(name):
+    check = experiment(name).check
+    assert check({"k": 1, "start": "random"})["k"] == 1
+    assert check({"d": 1, "start": "translation"})["d"] == 1
+    with pytest.raises(InvalidParameter, match="k=1 must be >= 2 for start='adversarial'"):
+        check({"k": 1})
+    with pytest.raises(InvalidParameter, match="d=1 must be >= 2 for start='orthogonal'"):
+        check({"d": 1, "start": "orthogonal"})

@@ -50,6 +50,7 @@ from trials.experiments.sxy.clients import (
     draw_clients,
     draw_grams,
     enough_clients,
+    shares_have_the_ratio,
     spectrum_ordered,
     stability_of,
     step_size,
@@ -75,6 +76,15 @@ N_ROUNDS = 40
 SUMMARY = ("oracle", "client", "step", "skew", "smallest", "expected")
 STARTS = ("adversarial", "random", "translation", "orthogonal")
 
+
+def start_has_a_direction(cell: Params) -> None:
+    """A start that is not random needs two clusters, and an orthogonal one two dimensions."""
+    needed = {"random": (), "orthogonal": ("k", "d")}.get(cell["start"], ("k",))
+    for name in needed:
+        if cell[name] < 2:
+            raise InvalidParameter(f"{name}={cell[name]} must be >= 2 for start={cell['start']!r}")
+
+
 RUNS = LOCAL.extended(
     {
         "near": Real(0.0, 0.5, default=0.1, meaning="distance of the start over Delta"),
@@ -82,7 +92,8 @@ RUNS = LOCAL.extended(
         "rate": Real(
             0.0, 1e3, default=0.15, meaning="rate c of p_e in the column expected", exhibited=True
         ),
-    }
+    },
+    start_has_a_direction,
 )
 
 
@@ -325,7 +336,10 @@ LARGE = add_experiment(
                 1e-12, 1.0, default=1e-3, meaning="what the slowest direction shrinks by"
             ),
         },
-        (large_data_fit, spectrum_ordered, enough_clients),
+        (
+            large_data_fit, spectrum_ordered, enough_clients, shares_have_the_ratio,
+            start_has_a_direction,
+        ),
     ),
     block_size=1,
     cost=trial_cost,
