@@ -263,14 +263,10 @@ def _check(
     length = np.sqrt((apart * apart).sum(axis=1))
     unit = apart / np.where(length > 0.0, length, np.inf)[:, None]
     spread = x - v[owner]
-    primal = 0.5 * float((spread * spread).sum()) + float(pull @ length)
-    # The pull stands for a larger one, between centres that are apart.
-    apart_beyond = (unlimited or full > lam) and bool((length > 0.0).any())
-    if apart_beyond:
-        beyond = full if unlimited else full - lam
-        primal += float((beyond * w[across] * length)[length > 0.0].sum())
+    away = length > 0.0
+    primal = 0.5 * float((spread * spread).sum()) + float((full * w[across][away]) @ length[away])
 
-    strength = np.bincount(p, pull, k) + np.bincount(q, pull, k)
+    strength = _at_ends(k, p, q, pull)
     gradient = _add(k, p, pull[:, None] * unit, q) - _add(k, owner, spread)
     error = np.sqrt((gradient * gradient).sum(axis=1))
     error += allowance * (strength + mass * reach)
@@ -286,16 +282,12 @@ def _check(
     flow = np.zeros_like(z) if unlimited else room[:, None] * z
     left = spread - _add(n, low[across], pull[:, None] * unit, high[across])
     left -= _add(n, low[own], flow, high[own])
-    load = np.bincount(low[across], pull, n) + np.bincount(high[across], pull, n)
-    risk = np.bincount(low[across], 2.0 * pull * doubt, n)
-    risk += np.bincount(high[across], 2.0 * pull * doubt, n)
-    inner = np.zeros(n)
-    if not unlimited:
-        inner += np.bincount(low[own], room, n) + np.bincount(high[own], room, n)
-    slip = allowance * (load + inner + reach)
+    load = _at_ends(n, low[across], high[across], pull)
+    risk = _at_ends(n, low[across], high[across], 2.0 * pull * doubt)
+    inside = 0.0 if unlimited else _at_ends(n, low[own], high[own], room)
+    slip = allowance * (load + inside + reach)
     if lam == 0.0:
-        same = (a[low[own]] == a[high[own]]).all(axis=1)
-        room = np.where(same, 1.0, 0.0)
+        room = (a[low[own]] == a[high[own]]).all(axis=1).astype(np.float64)
         needs = np.zeros(k)
     else:
         room = room * (1.0 - np.sqrt((z * z).sum(axis=1)) - allowance) if not unlimited else room
@@ -310,7 +302,7 @@ def _check(
     else:
         reason = ""
         gap = min(gap, 0.5 * near * near)
-    if apart_beyond:
+    if (unlimited or full > lam) and away.any():  # their pull stands for a larger one
         gap = math.inf
     return SparseCheck(
         valid=not reason,
@@ -320,6 +312,11 @@ def _check(
         radius=math.sqrt(2.0 * gap),
         reason=reason,
     )
+
+
+def _at_ends(n: int, one: IntArray, other: IntArray, x: FloatArray) -> FloatArray:
+    """The sum of the links' values x (E,) at each node, (n,)."""
+    return np.asarray(np.bincount(one, x, n) + np.bincount(other, x, n))
 
 
 def _in_the_ball(z: FloatArray, radius: float) -> FloatArray:
