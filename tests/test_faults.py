@@ -86,6 +86,7 @@ def test_the_faults_of_meaning_have_their_places_and_tests_with_oracles() -> Non
             assert (ROOT / name).is_file(), name
             assert not name.startswith("tests/records/")
     assert len({entry.means for entry in MEANINGS}) == len(MEANINGS)
+    assert len({(entry.path, entry.old, entry.new) for entry in MEANINGS}) == len(MEANINGS)
     gone = MEANINGS[0]._replace(old="no such text")
     with pytest.raises(ValueError, match=f"occurs 0 times.*{gone.means!r} is stale"):
         meaning_faults(ROOT, [gone])

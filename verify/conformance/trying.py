@@ -97,7 +97,7 @@ def samplings(part: Any, depth: int = 0) -> Iterator[Sampling]:
 
 
 def it_keeps_to_the_trials_and_the_evaluations_of_its_profile(case: Case) -> Iterator[str]:
-    """So that ``--profile`` says what a run costs."""
+    """So that ``--profile`` tells the cost of a run."""
     drawn = max((sampling.max_trials for sampling in samplings(case.built)), default=0)
     if drawn > QUICK.max_trials:
         yield f"it draws {drawn} trials a cell, more than {QUICK.max_trials}, the profile's"

@@ -375,7 +375,7 @@ def _solve_newton(
     step: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Write Newton's step (K, d) by conjugate gradients, until what is left is below ``goal``.
+    """Write Newton's step (K, d) by conjugate gradients, until the residual is below ``goal``.
 
     The preconditioner is the diagonal, and after some products coarser graphs beside it.
     """
