@@ -26,13 +26,15 @@ __all__ = [
     "make_executor",
     "simulate_block",
     "single_threaded_blas",
+    "usable_cpus",
 ]
 
 Kind = Literal["serial", "threads", "processes", "distributed"]
 MAX_JOBS = 1024
 
 
-def _usable_cpus() -> int:
+def usable_cpus() -> int:
+    """The number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -69,7 +71,7 @@ def make_executor(
         )
     if kind == "distributed":
         return DistributedExecutor(str(address), n_jobs)
-    workers = n_jobs or min(_usable_cpus(), MAX_JOBS)
+    workers = n_jobs or min(usable_cpus(), MAX_JOBS)
     if kind == "serial":
         return Executor()
     return ThreadExecutor(workers) if kind == "threads" else ProcessExecutor(workers)

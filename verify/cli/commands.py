@@ -87,7 +87,7 @@ def worker_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--executor",
             type=click.Choice(["serial", "threads", "processes"]),
-            help="[default: threads, and processes for benchmark]",
+            help="[default: processes for many claims and for benchmark, threads otherwise]",
         ),
         click.option("--jobs", type=int, metavar="N", help="Workers.  [default: all cores]"),
     ):

@@ -12,7 +12,7 @@ from typing import Any
 from trials.checks import InvalidParameter
 from trials.run.directory import RUNS
 from trials.run.executors import Executor
-from verify.cli.workplaces import workers
+from verify.cli.workplaces import claim_workers
 from verify.session import FAMILYWISE_LEVEL, RunConfig
 
 #: A configuration is a page of text.  More is another file that was named by mistake.
@@ -63,7 +63,7 @@ class Settings:
 
     def workers(self) -> Executor:
         """The executor that the settings ask for."""
-        return workers(self.executor, self.jobs, self.scheduler)
+        return claim_workers(self.executor, self.jobs, self.scheduler, self.config.claims)
 
 
 def settings(flags: Mapping[str, Any], config_file: str | None) -> Settings:

@@ -22,7 +22,7 @@ from verify.cli.progress import display
 from verify.cli.screen import paragraph, say
 from verify.cli.signals import interruptible
 from verify.cli.verdicts import as_data, exit_code, print_closing, tally
-from verify.cli.workplaces import workers
+from verify.cli.workplaces import claim_workers
 from verify.papers import Catalogue, catalogue, record_files, recorded_files
 from verify.plan import Plan
 from verify.session import Outcome, RunConfig
@@ -42,17 +42,17 @@ def start(
 ) -> int:
     """Start a new run.  Every setting is checked before its directory is made."""
     wanted = settings(flags, config_file)
-    papers = catalogue(wanted.claims_files)
-    plan = session.prepare(wanted.config, papers)
-    directory = wanted.directory()
-    interruptible()
-    with wanted.workers() as executor, session.create(directory, wanted.config) as store:
-        if allow_mixed:
-            engine.allow_mixed(store)
-        record_files(store, papers.files)
-        return _execute(
-            store, wanted.config, plan, papers, executor, as_json=as_json, verbose=verbose
-        )
+    with wanted.workers() as executor:
+        papers = catalogue(wanted.claims_files)
+        plan = session.prepare(wanted.config, papers)
+        interruptible()
+        with session.create(wanted.directory(), wanted.config) as store:
+            if allow_mixed:
+                engine.allow_mixed(store)
+            record_files(store, papers.files)
+            return _execute(
+                store, wanted.config, plan, papers, executor, as_json=as_json, verbose=verbose
+            )
 
 
 def resume(
@@ -78,11 +78,11 @@ def resume(
                 f"`{exits.program()} benchmark --run {directory}`"
             )
         extended = session.resume_config(config, profile)
-        papers = catalogue(recorded_files(store, claims_files))
-        plan = session.prepare(extended, papers)
-        if allow_mixed:
-            engine.allow_mixed(store)
-        with workers(executor, jobs, scheduler) as found:
+        with claim_workers(executor, jobs, scheduler, extended.claims) as found:
+            papers = catalogue(recorded_files(store, claims_files))
+            plan = session.prepare(extended, papers)
+            if allow_mixed:
+                engine.allow_mixed(store)
             return _execute(store, extended, plan, papers, found, as_json=as_json, verbose=verbose)
 
 

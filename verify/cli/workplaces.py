@@ -7,11 +7,17 @@ own.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from trials.checks import InvalidParameter
-from trials.run.executors import MAX_JOBS, Executor, ProcessExecutor, make_executor
+from trials.run.executors import (
+    MAX_JOBS,
+    Executor,
+    ProcessExecutor,
+    make_executor,
+    usable_cpus,
+)
 
 #: Processes that are started before the command line is checked, at most.
 _MOST_EARLY = 16
@@ -38,6 +44,28 @@ def workers(kind: str | None, jobs: int | None, scheduler: str | None) -> Execut
         ) from error
 
 
+def claim_workers(
+    kind: str | None, jobs: int | None, scheduler: str | None, claims: Sequence[str]
+) -> Executor:
+    """The executor of ``run`` and ``resume``, by default processes where many claims are tried.
+
+    Decisions and searches are Python, and so is a part of each block.  Python runs one thread of a
+    process at a time: two threads that drew the blocks of all claims were busy for three quarters
+    of the time.  Few claims that are named one by one need less than the start of a process, and
+    get threads.  Processes are started at once.  They load the claims while the run is prepared.
+    """
+    many = not claims or any(wild in name for name in claims for wild in "*?")
+    several = jobs != 1 and (jobs or usable_cpus()) > 1
+    if kind is None and scheduler is None and many and several and os.name == "posix":
+        kind = "processes"
+    found = workers(kind, jobs, scheduler)
+    if many:
+        from verify.deciding import load_claims
+
+        _load_early(found, load_claims)
+    return found
+
+
 def benchmark_workers(flags: Mapping[str, Any]) -> Executor:
     """The executor of ``benchmark``, by default processes: a fit is Python code for the most part.
 
@@ -49,9 +77,15 @@ def benchmark_workers(flags: Mapping[str, Any]) -> Executor:
         kind = "serial" if jobs == 1 else "processes"
     found = workers(kind, jobs, flags["scheduler"])
     asked = any(value for name, value in flags.items() if name not in _NOTHING_ASKED)
-    if asked and isinstance(found, ProcessExecutor) and found.n_workers <= _MOST_EARLY:
+    if asked:
         from verify.benchmark.loading import load
 
-        for _ in range(found.n_workers):
-            found.submit_call(load)
+        _load_early(found, load)
     return found
+
+
+def _load_early(executor: Executor, load: Callable[[], None]) -> None:
+    """Let each worker process load its part of the program before it has work."""
+    if isinstance(executor, ProcessExecutor) and executor.n_workers <= _MOST_EARLY:
+        for _ in range(executor.n_workers):
+            executor.submit_call(load)

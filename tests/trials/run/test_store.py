@@ -374,6 +374,21 @@ def test_an_edited_run_is_noticed(path, statement, message):
         store.content_digest()
 
 
+def test_a_worker_does_not_count_the_rows_and_still_verifies_what_it_reads(path):
+    with sqlite3.connect(path) as connection:
+        connection.execute("DELETE FROM block WHERE block = 2")
+        connection.execute("UPDATE block SET data = 'text' WHERE block = 1")
+    connection.close()
+    with pytest.raises(StoreError, match="rows of the table 'block'"):
+        RunStore.open(path, readonly=True)
+    with RunStore.open(path, readonly=True, count=False) as store:
+        assert store.table(TOY, {"mean": 1.0}, 1).n_trials == 16
+        with pytest.raises(StoreError, match="checksum of block 1"):
+            store.table(TOY, {"mean": 1.0}, 2)
+        with pytest.raises(StoreError, match="block 2"):
+            store.table(TOY, {"mean": 1.0}, 3)
+
+
 def test_an_edited_seed_or_document_is_noticed(path):
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE document SET body = '{}'")

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from trials.checks import InvalidParameter
-from trials.run.executors import MAX_JOBS
+from trials.run.executors import MAX_JOBS, ProcessExecutor
 from verify.cli import workplaces
+from verify.deciding import load_claims
 
 
 @pytest.mark.parametrize("kind", [None, "threads", "processes"])
@@ -60,3 +61,49 @@ def test_an_address_that_dask_refuses_in_its_own_way_is_one_line(
 def test_an_address_that_cannot_be_printed_is_refused(address: str) -> None:
     with pytest.raises(InvalidParameter, match="must be an address like"):
         workplaces.workers(None, None, address)
+
+
+@pytest.mark.parametrize(
+    ("claims", "jobs", "kind", "expected", "n_loads"),
+    [
+        ((), 2, None, "ProcessExecutor", 2),
+        (("ifca.*",), 3, None, "ProcessExecutor", 3),
+        (("ifca.thm1", "sxy.lemma1?"), 2, None, "ProcessExecutor", 2),
+        (("ifca.thm1", "sxy.lemma1"), 2, None, "ThreadExecutor", 0),
+        ((), 1, None, "ThreadExecutor", 0),
+        ((), 2, "threads", "ThreadExecutor", 0),
+        (("ifca.thm1",), 2, "processes", "ProcessExecutor", 0),
+        ((), 17, None, "ProcessExecutor", 0),  # so many would fill a memory before they have work
+    ],
+)
+def test_many_claims_get_processes_that_load_at_once_and_few_get_threads(
+    claims: tuple[str, ...],
+    jobs: int,
+    kind: str | None,
+    expected: str,
+    n_loads: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(ProcessExecutor, "submit_call", lambda _self, call: asked.append(call))
+    with workplaces.claim_workers(kind, jobs, None, claims) as found:
+        assert type(found).__name__ == expected
+        assert found.n_workers == jobs
+    assert asked == [load_claims] * n_loads
+
+
+@pytest.mark.parametrize(("n_cpus", "expected"), [(1, "ThreadExecutor"), (2, "ProcessExecutor")])
+def test_the_processors_count_where_no_number_of_workers_is_given(
+    n_cpus: int, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workplaces, "usable_cpus", lambda: n_cpus)
+    monkeypatch.setattr(ProcessExecutor, "submit_call", lambda _self, _call: None)
+    with workplaces.claim_workers(None, None, None, ()) as found:
+        assert type(found).__name__ == expected
+
+
+def test_a_scheduler_is_never_replaced_by_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(workplaces, "workers", lambda *given: asked.append(given))
+    workplaces.claim_workers(None, 2, "tcp://host:8786", ())
+    assert asked == [(None, 2, "tcp://host:8786")]

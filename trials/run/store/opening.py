@@ -176,8 +176,11 @@ def _bare(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(path, isolation_level=None)
 
 
-def open_file(path: Path, *, readonly: bool) -> Database:
-    """Open the file of a run, once its header, its marks and its tables say that it is one."""
+def open_file(path: Path, *, readonly: bool, count: bool = True) -> Database:
+    """Open the file of a run, once its header, its marks and its tables say that it is one.
+
+    ``count`` says whether the rows are counted, too.
+    """
     header = read_header(path)
     lock = None if readonly else writer_lock(path)
     connection = None
@@ -185,7 +188,7 @@ def open_file(path: Path, *, readonly: bool) -> Database:
         connection = _connect_readonly(path) if readonly else connect(path, "mode=rw")
         database = Database(path, connection, lock)
         database.format = _check_format(database, header)
-        if database.format.has_tally:
+        if count and database.format.has_tally:
             tally.check(database)
         if not readonly:
             database.prepare_writing()

@@ -115,8 +115,16 @@ class RunStore:
         return cls(create_file(Path(path), seed=str(seed), config=texts[0], code=texts[1]))
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], readonly: bool = False) -> Self:
+    def open(
+        cls, path: str | os.PathLike[str], readonly: bool = False, *, count: bool = True
+    ) -> Self:
         """Open an existing run.
+
+        Parameters
+        ----------
+        readonly : leaves the run to another process that may write it.
+        count : compare the rows of each table with their tally, which reads all rows.  A worker
+            leaves this out, because the process that holds the run has done it.
 
         Raises
         ------
@@ -125,7 +133,7 @@ class RunStore:
             or of a newer format, or damaged.  Also, for writing, when another process writes it or
             its format is older.
         """
-        return cls(open_file(Path(path), readonly=readonly))
+        return cls(open_file(Path(path), readonly=readonly, count=count))
 
     @property
     def config(self) -> dict[str, Any]:
