@@ -975,7 +975,7 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "trials/run/store/opening.py",
-        "if database.format.has_tally:\n            tally.check(database)",
+        "if count and database.format.has_tally:\n            tally.check(database)",
         "if database.format.has_tally and not readonly:\n            tally.check(database)",
         "a reader does not notice that rows are lost",
         "trials/run/test_store trials/run/test_store_format trials/run/test_store_rows",

@@ -127,6 +127,11 @@ class Presentation:
 NOTHING = Presentation()
 
 
+def counted_trials(n: int) -> str:
+    """A number of trials in words: ``1 trial``, ``3 trials``."""
+    return "1 trial" if n == 1 else f"{n} trials"
+
+
 def tex_number(value: float) -> str:
     """A number inside math: three digits, powers of ten written out, 1000 but 10 000."""
     mantissa, _, exponent = f"{value:.3g}".partition("e")

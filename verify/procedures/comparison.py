@@ -28,6 +28,7 @@ from verify.procedures.base import (
     Presentation,
     Sampling,
     Trials,
+    counted_trials,
     nothing_to_show,
 )
 from verify.procedures.interface import InRounds, Sampled, Valued, the_cell
@@ -149,7 +150,7 @@ class Comparison(Valued, InRounds):
                         n_trials=a.size,
                         n_failed=observed.table.n_failed,
                         bound=1.0 + test.contrast.margin,
-                        reason=f"both methods failed in {int(lost.sum())} trials",
+                        reason=f"both methods failed in {counted_trials(int(lost.sum()))}",
                     )
                 )
                 continue
@@ -355,7 +356,7 @@ class Monotone(Valued, Sampled):
             )
             lost = sum(int(np.isnan(x).sum()) for x in samples)
             if lost:
-                decided.append(_open(samples, f"{lost} trials failed"))
+                decided.append(_open(samples, f"{counted_trials(lost)} failed"))
                 continue
             status, reason, limits = test.decide(samples)
             decided.append(replace(_open(samples, reason), status=status))

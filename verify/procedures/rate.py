@@ -40,6 +40,7 @@ from verify.procedures.base import (
     Presentation,
     Sampling,
     Trials,
+    counted_trials,
     nothing_to_show,
     tex_number,
 )
@@ -208,7 +209,8 @@ class Rate(Sampled):
         return Evidence(
             verdict=Verdict.INCONCLUSIVE,
             summary=(
-                f"{failed} trials failed: their cells have no mean, so no exponent can be estimated"
+                f"{counted_trials(failed)} failed: their cells have no mean, so no exponent can be "
+                "estimated"
             ),
             level=level,
             n_trials=sum(o.table.n_trials for o in observed),
@@ -341,7 +343,8 @@ class Contraction(CellByCell):
                     bound=self.stated,
                     ratio=ratio_of(fit.factor if fit.resolved else None, self.stated, "at most"),
                     verdict=str(decision.verdict),
-                    note=fit.reason or (f"{fit.n_failed} trials failed" if fit.n_failed else ""),
+                    note=fit.reason
+                    or (f"{counted_trials(fit.n_failed)} failed" if fit.n_failed else ""),
                 )
             )
             steps.append((o, fit))

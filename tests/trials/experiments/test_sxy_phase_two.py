@@ -667,3 +667,17 @@ def test_a_start_without_a_direction_is_refused_before_a_trial(name):
         check({"k": 1})
     with pytest.raises(InvalidParameter, match="d=1 must be >= 2 for start='orthogonal'"):
         check({"d": 1, "start": "orthogonal"})
+
+
+def test_phase_one_has_room_for_its_directions_or_is_refused_before_a_trial():
+    check = experiment("sxy.two-phases").check
+    assert check({"d": 3, "k": 3})["d"] == 3
+    assert experiment("sxy.one-start").check({"d": 2, "k": 3})["d"] == 2  # without Phase 1
+    with pytest.raises(InvalidParameter, match="k=3 must be <= d=2"):
+        check({"d": 2, "k": 3})
+
+
+def test_a_start_at_the_optima_has_no_distance_to_compare_with():
+    assert experiment("sxy.refinement").check({"near": 0.0})["near"] == 0.0
+    with pytest.raises(InvalidParameter, match=r"near=0.0 must be a finite number in \(0, 0.5\]"):
+        experiment("sxy.local-steps").check({"near": 0.0})

@@ -206,7 +206,7 @@ def test_one_trial_without_a_value_of_either_method_leaves_a_difference_of_means
     values[7, :2] = math.nan
     _, means = by_hand(claim(LESS), values)
     assert means.verdict is Verdict.INCONCLUSIVE
-    assert means.cells[0].note == "both methods failed in 1 trials"
+    assert means.cells[0].note == "both methods failed in 1 trial"
     for contrast, expected in ((LESS, Verdict.SUPPORTED), (MORE, Verdict.REFUTED)):
         _, signs = by_hand(claim(contrast, scale="sign"), values)
         assert signs.verdict is expected

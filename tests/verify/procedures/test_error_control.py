@@ -81,7 +81,7 @@ def test_a_trial_that_diverged_leaves_no_factor_to_support(tmp_path):
     (tmp_path / "lost").mkdir()
     evidence, _ = tried(contraction(0.5, errors=one_lost), tmp_path / "lost")
     assert evidence.verdict is Verdict.INCONCLUSIVE
-    assert evidence.cells[0].note == "1 trials failed"
+    assert evidence.cells[0].note == "1 trial failed"
 
 
 CELLS = tuple(

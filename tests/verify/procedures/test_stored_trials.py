@@ -265,7 +265,7 @@ def test_a_failed_trial_with_a_finite_value_leaves_a_rate_open(run):
     lost = [(*trials[0], [5]), *trials[1:]]
     evidence = claim.decide(run(POWER, lost), LEVEL)
     assert evidence.verdict is Verdict.INCONCLUSIVE
-    assert "1 trials failed" in evidence.summary
+    assert "1 trial failed" in evidence.summary
     assert evidence.n_failed == 1
 
 

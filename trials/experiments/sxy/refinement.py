@@ -265,7 +265,15 @@ LOCAL_STEPS = add_experiment(
     design=246,
     columns=("single", "close", "many"),
     simulate=each_trial(_one_comparison),
-    parameters=RUNS.extended({"s": Integer(2, 10**6, default=10, meaning="local steps")}),
+    parameters=RUNS.extended(
+        {
+            "s": Integer(2, 10**6, default=10, meaning="local steps"),
+            # the columns are ratios to the distance of the start
+            "near": Real(
+                0.0, 0.5, open_low=True, default=0.1, meaning="distance of the start over Delta"
+            ),
+        }
+    ),
     block_size=16,
 )
 

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trials.checks import FloatArray
+from trials.checks import FloatArray, InvalidParameter
 from trials.experiments.sxy.clients import CLIENTS, Clients, draw_clients
 from trials.mixed_regression.anchor_groups import group_anchors
 from trials.mixed_regression.batches import MomentBatch
@@ -39,6 +39,13 @@ from trials.run.experiment import add_experiment, each_trial
 
 STARTS = ("zero", "optimum", "mean", "edge")
 SUCCESS = 0.1
+
+
+def subspace_fits(cell: Params) -> None:
+    """k <= d: Phase 1 looks for k directions."""
+    if cell["k"] > cell["d"]:
+        raise InvalidParameter(f"k={cell['k']} must be <= d={cell['d']}")
+
 
 TWO_PHASES = CLIENTS.extended(
     {
@@ -147,7 +154,7 @@ PHASES = add_experiment(
     design=247,
     columns=("phases", "coarse", "once", "best", "fail_phases", "fail_once", "fail_best"),
     simulate=each_trial(_one_trial),
-    parameters=TWO_PHASES,
+    parameters=TWO_PHASES.extended({}, subspace_fits),
     block_size=4,
 )
 
