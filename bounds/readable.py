@@ -285,13 +285,14 @@ _OPERANDS = ("symbol", "number", "close")
 
 
 def _with_bars(pieces: list[_Piece]) -> list[_Piece]:
-    """The pieces, with opening and closing bars distinguished: every second single bar closes."""
-    open_bars = 0
+    """The pieces, with opening and closing bars told apart: every second bar of a kind closes."""
+    is_open = {"|": False, "‖": False}
     marked = []
     for piece in pieces:
-        if piece.text == "|" and piece.kind == "symbol":
-            piece = _Piece("|", "close" if open_bars else "open")
-            open_bars = 1 - open_bars
+        if piece.text in is_open and piece.kind == "symbol":
+            bar = piece.text
+            piece = _Piece(bar, "close" if is_open[bar] else "open")
+            is_open[bar] = not is_open[bar]
         marked.append(piece)
     return marked
 
@@ -300,7 +301,7 @@ def _gap(before: _Piece, piece: _Piece, word: str, tight: bool) -> bool:
     """Whether a blank stands between two pieces, neither of them an operator."""
     if before.kind == "function":
         return not word.startswith("(")
-    if tight or before.kind in ("open", "operator"):
+    if tight or before.kind in ("open", "operator") or piece.kind == "close":
         return False
     if before.kind == "comma" or piece.kind in ("quantifier", "function"):
         return True

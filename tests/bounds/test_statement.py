@@ -260,3 +260,23 @@ def test_another_form_of_a_statement_keeps_all_but_its_reading_and_what_it_uses(
     assert other.bound(VALUES) == pytest.approx(first.bound(VALUES) + 1.0)
     own = first.variant("toy.own", "", "", reading="mine", uses=("toy.a", "toy.b"))
     assert (own.reading, own.uses) == ("mine", ("toy.a", "toy.b"))
+
+
+def test_the_beginning_of_a_name_is_another_name():
+    """Names of terms, constants and assumptions may begin with one another."""
+    c_12 = sp.Symbol("c_12")
+    terms = (
+        Term(name="tail of all", expr=c_12 * m),
+        Term(name="tail", expr=c_1 * d),
+        Term(name="tail of one", expr=c_1),
+    )
+    constants = (replace(BOX[0], symbol=c_12, high=7.0), BOX[0])
+    made = replace(STATEMENT, terms=terms, constants=constants)
+    for name, expr in (("tail", c_1 * d), ("tail of one", c_1), ("tail of all", c_12 * m)):
+        assert made.term(name).expr == expr
+    assert (made.power("tail", d), made.power("tail", m)) == (1.0, 0.0)
+    assert (made.constant("c_1").high, made.constant("c_12").high) == (100.0, 7.0)
+    with pytest.raises(KeyError, match="no term 'tail of'; it has: tail of all, tail, tail of one"):
+        made.term("tail of")
+    with pytest.raises(KeyError, match="no constant 'c_'; it has: c_12, c_1"):
+        made.constant("c_")
