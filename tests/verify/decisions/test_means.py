@@ -466,3 +466,25 @@ def test_more_trials_than_one_array_holds_have_the_same_limit(monkeypatch, knowl
         limits.append(test.limit(x))
     assert limits[0] == pytest.approx(limits[1], rel=1e-9)
     assert 0.3 < limits[0] < x.mean()
+
+
+@pytest.mark.parametrize("side", ["at most", "at least", "equals"])
+@pytest.mark.parametrize("knowledge", [UNIT, Knowledge(low=0.0), Knowledge(high=1.0), Knowledge()])
+@pytest.mark.parametrize("bound", [-math.inf, -0.5, 0.0, 0.5, 1.0, 1.5, math.inf])
+def test_a_statement_is_trivial_where_no_possible_value_breaks_it(side, knowledge, bound):
+    """An equality leaves values on both sides of its bound, at an end of the values as well."""
+    steps = np.array([-1e9, -1.0, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 2.0, 1e9])
+    possible = steps[(knowledge.low <= steps) & (steps <= knowledge.high)]
+    broken = {
+        "at most": possible > bound,
+        "at least": possible < bound,
+        "equals": possible != bound,
+    }[side]
+    assert mean_test(bound, side, knowledge).trivial == (not broken.any())
+
+
+@pytest.mark.parametrize(("bound", "value"), [(0.0, 0.5), (1.0, 0.5), (0.0, 1.0), (1.0, 0.0)])
+def test_an_equality_with_an_end_of_the_values_is_refuted_by_the_others(bound, value):
+    test = mean_test(bound, "equals")
+    assert test.status(np.full(400, value))[0] == "fails"
+    assert test.status(np.full(3, bound))[0] == "open"

@@ -240,3 +240,24 @@ def test_a_smaller_budget_never_becomes_a_larger_one():
     assert build.with_budget(50).first
     again = build.repeated(3)
     assert (again.budget, again.seed) == (3 * build.budget, build.seed + 1)
+
+
+def test_constants_of_value_zero_and_one_are_named_with_the_others():
+    """A constant zero says that its term is left out, which a reader must see."""
+    text = statement(0.5, constants={"c_1": 0.0, "c_2": 1.0, "c_3": 12345.678}).describe()
+    assert text.startswith(
+        "Constants exhibited before the search: $c_1=0$, $c_2=1$, $c_3=1.235e+04$. 200 evaluations"
+    )
+    assert statement(0.5).describe().startswith("200 evaluations over ")
+
+
+def test_a_repeated_search_begins_elsewhere_with_more_evaluations():
+    """A search of one rank higher asks other points, not the same ones again."""
+    once = statement(1.25)
+    twice = once.repeated(3)
+    assert (twice.budget, twice.seed) == (600, once.seed + 1)
+    assert twice.repeated(2).seed == once.seed + 2
+    first, second = ({point["x"] for point in one.visited(8)} for one in (once, twice))
+    assert first != second
+    assert once.with_budget(50).budget == 50
+    assert once.with_budget(5000).budget == 200  # no budget grows

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
+from typing import Any
 
 import flint
 import mpmath
@@ -13,7 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trials.checks import InvalidParameter
-from verify.proofs.certificate import Inequality, NotProved, certificate, check, proved
+from verify.proofs.certificate import (
+    Certificate,
+    Inequality,
+    NotProved,
+    certificate,
+    check,
+    proof,
+    proved,
+)
 from verify.proofs.terms import enclose, from_sympy, rational
 
 x, y = sp.symbols("x y")
@@ -155,3 +164,28 @@ def test_one_faulty_inequality_spoils_a_certificate(second: object) -> None:
 def test_an_operation_with_another_number_of_terms_is_not_known(term: list[str]) -> None:
     with pytest.raises(InvalidParameter, match=rf"with {len(term) - 1} terms is not known"):
         enclose(term)  # type: ignore[arg-type]
+
+
+OPEN = ["*", ["sqrt", "2"], ["sqrt", "2"]]  # it is two, and every enclosure holds more
+
+
+@pytest.mark.parametrize("relation", ["<", ">"])
+@pytest.mark.parametrize(("left", "right"), [(OPEN, "2"), ("2", OPEN), ("1", "1")])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_an_open_inequality_makes_no_certificate(
+    left: Any, relation: Any, right: Any, place: int
+) -> None:
+    """Whether it is the first, or stands between two that are proved."""
+    good = Inequality(**GOOD)  # type: ignore[arg-type]
+    undecided = Inequality(says="two is not two", left=left, relation=relation, right=right)
+    inequalities = [good, good]
+    inequalities.insert(place, undecided)
+    with pytest.raises(NotProved, match=r"does not prove: two is not two$"):
+        certificate("argument", inequalities)
+    document = Certificate(argument="", inequalities=tuple(inequalities)).as_dict()
+    with pytest.raises(NotProved, match=r"does not prove: two is not two$"):
+        check(document)
+    assert proof(lambda: certificate("argument", inequalities)) is None
+    assert proof(lambda: certificate("argument", [good])) == {
+        "argument": "argument", "inequalities": (GOOD,)
+    }  # fmt: skip

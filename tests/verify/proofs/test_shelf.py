@@ -106,6 +106,26 @@ def accepted(statement, certificate):
     return True
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ifca.eq16",  # by a tangent at y/(1 - y)
+        "ifca.eq17",  # by a tangent at y
+        "odcl.footnote3-upper",  # by a sum of products that is a further multiple of the claim
+        "odcl.eq13-sharp",
+        "odcl.lemma10-own",
+        "odcl.gradient-clustering",
+    ],
+)
+def test_a_claim_is_proved_anew_with_its_hints(name):
+    """Its stored certificate would stand without them, and the next change of it would not."""
+    own = catalogue()[name].build(PROFILES["quick"]).proposition
+    statement = own.statement()
+    certificate = find(statement, hints=own.steps())
+    assert certificate is not None
+    check(statement, certificate)
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: document(path)["claim"])
 def test_a_certificate_proves_the_statement_of_its_claim(path):
     found = document(path)

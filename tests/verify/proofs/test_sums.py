@@ -15,7 +15,7 @@ import sympy as sp
 
 from tests.verify.proofs.test_reductions import each_paper, named, points_of, searches
 from trials.checks import InvalidParameter
-from verify.proofs.arrays import Arrays, Members, dot, square, total, value_of
+from verify.proofs.arrays import Arrays, Members, Recursion, dot, square, total, value_of
 from verify.proofs.checker import Rejected, check, goal_of
 from verify.proofs.propositions import Proposition
 from verify.proofs.shelf import path_of
@@ -362,3 +362,33 @@ def test_a_substitution_ends_what_is_known_of_vectors():
     named = {"step": "name", "term": ["exp", "d__1_u_u"], "new": "d__1_v_v", "then": [gram(v)]}
     with pytest.raises(Rejected):
         check(of, named)
+
+
+def test_the_relations_of_every_family_and_run_must_be_met():
+    """The first that is missed is named, wherever it stands."""
+    a, b, s, t = sp.symbols("a b s t")
+    arrays = Arrays(
+        values=dict,
+        families={
+            "F": Members(numbers=("a",), given=((a, sp.Integer(1)),)),
+            "G": Members(numbers=("b",), given=((b, sp.Integer(2)), (x, b))),
+        },
+        runs={"T": Recursion(numbers=("s",), later=("t",), start=((s, x),), steps=((s, t),))},
+    )
+    met = {
+        "x": 3.0,
+        "F": {"a": np.array([1.0, 4.0])},
+        "G": {"b": np.array([2.0, 2.5, 3.0])},
+        "T steps": {"s": np.array([3.0, 2.0, 2.0])},
+    }
+    assert arrays.missed(met) == ""
+    for changed, says in (
+        ({"F": {"a": np.array([1.0, 0.9])}}, "a >= 1 fails for a member of F"),
+        ({"G": {"b": np.array([1.9, 3.0])}}, "b >= 2 fails for a member of G"),
+        ({"G": {"b": np.array([2.0, 3.1])}}, "x >= b fails for a member of G"),
+        ({"T steps": {"s": np.array([2.9, 2.0])}}, "s >= x fails for the start"),
+        ({"T steps": {"s": np.array([3.0, 2.0, 2.1])}}, "s >= t fails for some step"),
+        ({"T steps": {"s": np.array([3.0])}}, ""),  # no step was taken
+        ({"x": 3.0 * (1 + 1e-10)}, ""),  # rounding
+    ):
+        assert arrays.missed({**met, **changed}) == says
