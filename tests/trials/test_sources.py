@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from pathlib import Path
 
 import pytest
@@ -122,3 +123,48 @@ def test_packages_of_another_environment_on_the_path_are_installed_ones(tmp_path
     monkeypatch.syspath_prepend(tmp_path)
     __import__("mine_alone")
     assert _names("mine_alone") == {"mine_alone"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("p", "from . import b", {"p", "p.b"}),
+        ("p", "from .b import c", {"p.b", "p.b.c"}),
+        ("p.q", "from . import b", {"p.q", "p.q.b"}),
+        ("p.q", "from .. import b", {"p", "p.b"}),
+        ("p.q", "from ..b import c", {"p.b", "p.b.c"}),
+        ("p.q.r", "from ...b import c", {"p.b", "p.b.c"}),
+        ("p.q", "from a import b", {"a", "a.b"}),
+    ],
+)
+def test_one_dot_in_a_package_is_the_package_itself(name, text, expected):
+    assert sources._imported_names(text.encode(), name, is_package=True) == expected
+
+
+def test_the_closure_of_a_users_package_follows_its_relative_imports(tmp_path, monkeypatch):
+    """What Python imports for the package is what the closure lists, and no more."""
+    texts = {
+        "own_pack/__init__.py": "from . import top\n",
+        "own_pack/top.py": "from .low import deep\n",
+        "own_pack/low/__init__.py": "from .side import x\n",
+        "own_pack/low/side.py": "from .. import base\nx = 1\n",
+        "own_pack/low/deep.py": "from ..base import y\n",
+        "own_pack/base.py": "y = 2\n",
+        "own_pack/alone.py": "from . import base\n",
+    }
+    for path, text in texts.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sources, "_sources", dict(sources._sources))
+    __import__("own_pack")
+    loaded = {name for name in sys.modules if name.partition(".")[0] == "own_pack"}
+    assert loaded == {
+        "own_pack", "own_pack.top", "own_pack.low", "own_pack.low.side", "own_pack.low.deep",
+        "own_pack.base",
+    }  # fmt: skip
+    assert _names("own_pack") == loaded
+    assert _names("own_pack.low") == {"own_pack.low", "own_pack.low.side", "own_pack.base"} | {
+        "own_pack", "own_pack.top", "own_pack.low.deep"
+    }  # fmt: skip
+    assert _names("own_pack.base") == {"own_pack.base"}

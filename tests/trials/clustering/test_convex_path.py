@@ -171,3 +171,18 @@ def test_bad_input_is_refused():
         convex_clustering_path([[np.nan]])
     with pytest.raises(InvalidParameter, match=r"tolerance=0\.5"):
         convex_clustering_path([[0.0]], tolerance=0.5)
+
+
+@pytest.mark.parametrize(("m", "d", "unit"), [(2, 1, 1.0), (12, 2, 1e-9), (30, 3, 1.0), (40, 1, 8)])
+def test_two_children_are_apart_up_to_the_lower_end_and_more_up_to_a_solve(m, d, unit):
+    """Below their common penalty two are not one.  Of three, two may have met before."""
+    points = unit * np.random.default_rng(m).standard_t(3, (m, d))
+    path = convex_clustering_path(points)
+    pairs = [event for event in path.merges if len(event.children) == 2]
+    assert pairs
+    for event in pairs:
+        assert 0.0 < event.apart == event.lower <= event.penalty
+        assert event.resolved
+        assert path.n_clusters(event.apart * (1 - 1e-9)) > path.n_clusters(event.upper)
+    (together,) = convex_clustering_path([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]]).merges
+    assert 0.0 < together.apart < together.lower  # of a solve just below, not of the bracket

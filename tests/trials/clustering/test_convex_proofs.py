@@ -489,3 +489,22 @@ def test_a_partition_that_no_proof_fits_keeps_its_gap_and_its_radius(monkeypatch
     assert distance <= found.radius + 1e-12  # rounding is included where there is a proof
     assert found.radius == np.sqrt(2.0 * found.gap)
     assert found.radius < 1e-3
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-3, 1.0, 1e300])
+@pytest.mark.parametrize("strength", [0.0, 1e-3, 1.0, 1e300, 1.7e308])
+def test_flows_that_overflow_fuse_nothing(strength, unit):
+    """Three points far apart for the penalty: infinity less infinity is no small flow.
+
+    In the unit of the points the largest strengths are infinite.
+    """
+    points, labels = unit * np.array([[0.0], [0.6], [1.0]]), [0, 0, 0]
+    fusion = Fusion(
+        children=np.array([0, 1, 2]),
+        potentials=np.array([[0.0], [1.0], [1e9]]),
+        strength=strength,
+    )
+    proof = Certificate(fusions=(fusion,), centres=points.mean(axis=0)[None])
+    found = check_certificate(points, 1e-3 * unit, labels, proof)
+    assert not found.valid
+    assert found.reason.startswith("fusion 0 needs a penalty of ")

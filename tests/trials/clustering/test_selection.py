@@ -8,6 +8,8 @@ clusters.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -18,6 +20,7 @@ from sklearn.metrics import silhouette_score
 from trials.checks import InvalidParameter
 from trials.clustering.kmeans import kmeans_pp
 from trials.clustering.selection import (
+    RecoveryInterval,
     choose_k,
     clusterpath,
     clusterpath_grid,
@@ -333,3 +336,38 @@ def test_one_cluster_has_no_silhouette_whatever_its_number(label):
     with pytest.raises(InvalidParameter, match="must hold at least two clusters"):
         silhouette(points, labels)
     assert np.isfinite(silhouette(points[1:], labels[1:])).all()
+
+
+def test_the_lower_end_of_an_interval_belongs_to_it_and_the_upper_one_does_not():
+    """At the upper end the two clusters meet.  Both ends are exact numbers here."""
+    points = np.array([[0.0], [1.0], [10.0], [11.0]])
+    labels = np.array([[0, 0, 1, 1], [0, 1, 2, 3], [0, 0, 0, 0]])
+    interval = recovery_interval(np.stack([points] * 3), labels)
+    assert interval.lower.tolist() == [0.5, 0.0, 11 / 4]
+    assert interval.upper.tolist() == [2.5, 1 / 6, math.inf]
+    for lam, expected in (
+        (0.0, [False, True, False]),
+        (np.nextafter(0.5, 0.0), [False, False, False]),
+        (0.5, [True, False, False]),
+        (np.nextafter(2.5, 0.0), [True, False, False]),
+        (2.5, [False, False, False]),
+        (2.75, [False, False, True]),
+    ):
+        assert interval.holds(lam).tolist() == expected, lam
+    assert interval.holds(interval.lower).tolist() == [True] * 3
+    assert interval.holds(interval.upper).tolist() == [False] * 3
+    assert RecoveryInterval(lower=np.array([2.0]), upper=np.array([2.0])).holds(2.0).tolist() == [
+        False
+    ]
+
+
+def test_the_rule_of_d1_takes_the_upper_end_of_an_interval_of_one_point():
+    """Such an interval is empty.  The widths are 1/2, and the means lie four times as far apart."""
+    points = np.array([[[0.0], [1.0], [2.5], [3.5]]])  # (13): 1/2 <= lambda < 2.5/4
+    closer = np.array([[[0.0], [1.0], [2.0], [3.0]]])  # 1/2 <= lambda < 1/2
+    lam, interval = interval_lambda(closer, [[0, 0, 1, 1]], np.random.default_rng(0))
+    assert (interval.lower[0], interval.upper[0], lam[0]) == (0.5, 0.5, 0.5)
+    assert not interval.holds(lam)[0]
+    lam, interval = interval_lambda(points, [[0, 0, 1, 1]], np.random.default_rng(0))
+    assert (interval.lower[0], interval.upper[0]) == (0.5, 0.625)
+    assert interval.holds(lam)[0]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from trials.checks import InvalidParameter
+from trials.experiments.odcl import logistic
 from trials.experiments.odcl.linear import (
     DESIGNS,
     INTERVAL,
@@ -114,3 +117,37 @@ def test_the_interval_is_empty_where_its_definition_says_so(n):
         )
         (empty,) = np.asarray(INTERVAL.simulate(params, np.random.default_rng(seed), 1))[0]
         assert empty == (widest >= closest)
+
+
+@pytest.mark.parametrize("experiment", [ROUNDS])
+def test_a_mean_of_runs_costs_as_much_as_its_runs(experiment):
+    """The engine shares out work by the declared cost."""
+    one = {"m": 20, "n": 90, "T": 300}
+    single = experiment.cost(experiment.parameters.check({**one, "runs": 1}))
+    for runs in (2, 10, 1000):
+        cell = experiment.parameters.check({**one, "runs": runs})
+        assert experiment.cost(cell) == pytest.approx(runs * single, rel=1e-12)
+    longer = experiment.parameters.check({**one, "T": 3000, "runs": 1})
+    assert experiment.cost(longer) > 5 * single
+
+
+@pytest.mark.parametrize("apart_in", [0, 1, 2])
+def test_users_are_clustered_by_their_weights_and_their_intercept(apart_in, monkeypatch):
+    """Fits whose clusters differ in one of the three numbers alone."""
+
+    def fits(x, _y, *, l2, intercept):
+        assert (l2, intercept) == (0.5, True)
+        found = np.full((100, 3), 2.0)
+        found[:, apart_in] = np.repeat([1.0, 2.0, 4.0, 8.0], 25)
+        return SimpleNamespace(theta=found[:, :2], intercept=found[:, 2])
+
+    monkeypatch.setattr(logistic, "logistic", fits)
+    cell = LOGISTIC.check({"n": 10, "ridge": 0.5})
+    ((clusters, same, cc, averaging, local),) = LOGISTIC.simulate(cell, np.random.default_rng(0), 1)
+    assert (clusters, same) == (4, 1)
+    assert cc == averaging == pytest.approx(local)  # a cluster's mean is each of its fits
+    wide = np.full((4, 3), 2.0)
+    wide[:, apart_in] = [1.0, 2.0, 4.0, 8.0]
+    own = np.column_stack([logistic.OPTIMA, np.zeros(4)])
+    errors = ((wide - own) ** 2).sum(axis=1) / (own**2).sum(axis=1)
+    assert local == pytest.approx(errors.mean())

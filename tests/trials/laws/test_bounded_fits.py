@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 import math
 
+import mpmath
 import numpy as np
 import pytest
+import scipy
 from scipy.optimize import minimize_scalar
 
 from trials.laws.bounded_fits import (
@@ -155,3 +157,62 @@ def test_the_moments_of_the_cosh_design_are_sums_over_all_samples(n, skew):
     bias = np.dot(weights, errors)
     assert found.mean_square == pytest.approx(np.dot(weights, np.square(errors)), rel=1e-6)
     assert found.squared_bias == pytest.approx(bias**2, rel=1e-5, abs=1e-12)
+
+
+def two_losses(design, shape):
+    """The losses of the two samples of a design on the line, and the chance of the first."""
+    scale, noise, skew = map(mpmath.mpf, shape)
+    if design == "coordinates":
+        return (
+            lambda t: (t - scale - noise) ** 2 / 2,
+            lambda t: (t - scale + noise) ** 2 / 2,
+            mpmath.mpf(1) / 2,
+        )
+    if design == "two-point":
+        return (
+            lambda t: scale / 2 * t**2 - noise * t,
+            lambda t: skew * scale / 2 * t**2 + noise * t,
+            mpmath.mpf(1) / 2,
+        )
+    return (
+        lambda t: scale * mpmath.log(mpmath.cosh(t / scale - 1)),
+        lambda t: scale * mpmath.log(mpmath.cosh(t / scale + 1)),
+        skew,
+    )
+
+
+@pytest.mark.parametrize("unit", [0.25, 1.0, 8.0])
+@pytest.mark.parametrize("design", DESIGNS)
+def test_a_law_on_the_line_has_the_derivatives_of_its_losses(design, unit):
+    """By numerical differentiation with 30 digits, for every share of the samples."""
+    n = 4
+    shape = {
+        "coordinates": (1.2 * unit, 0.7, 1.0),
+        "two-point": (2.0 * unit, 0.7, 0.3),
+        "cosh": (1.5 * unit, 1.0, 0.3),
+    }[design]
+    with mpmath.workdps(30):
+        first, second, p = two_losses(design, shape)
+
+        def mean(share):
+            return lambda t: share * first(t) + (1 - share) * second(t)
+
+        def least(f):
+            return mpmath.findroot(lambda t: mpmath.diff(f, t), mpmath.mpf(0), tol=1e-24)
+
+        whole = mean(p)
+        best = least(whole)
+        law = line_law(n, design, *shape)
+        assert law.weights == pytest.approx(scipy.stats.binom.pmf(range(n + 1), n, float(p)))
+        for k in range(n + 1):
+            own = mean(mpmath.mpf(k) / n)
+            error = least(own) - best
+            expected = {
+                "errors": error,
+                "excess": whole(best + error) - whole(best),
+                "gradient": mpmath.diff(own, best) - mpmath.diff(whole, best),
+                "hessian": mpmath.diff(own, best, 2) - mpmath.diff(whole, best, 2),
+            }
+            for name, value in expected.items():
+                found = getattr(law, name)[k]
+                assert found == pytest.approx(float(value), rel=1e-8, abs=1e-12), (name, k)
