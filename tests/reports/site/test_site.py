@@ -229,3 +229,39 @@ def test_the_notation_of_every_paper_and_the_commands_stand_on_their_pages() -> 
     assert "cfl-verify status" in facts
     assert "p1" in facts
     assert "q1" in facts
+
+
+def test_texts_that_are_latex_are_typeset_and_never_quoted(
+    built: tuple[Files, dict[str, Page]],
+) -> None:
+    """No command, no dollar and no brace is left on a page of texts."""
+    source = str(built[0]["reading.html"])
+    for heading in ("Aims", "Data-generating mechanisms", "Estimands", "Methods"):
+        assert re.search(rf"<h(\d)\b[^>]*>{heading}</h\1>", source), heading
+    assert {"em", "dl"} <= {tag for tag, _ in built[1]["reading.html"].elements}
+    for name in ("reading.html", "notation.html"):
+        assert not re.search(r"\\[A-Za-z]|\$|\{", built[1][name].text), name
+
+
+def test_every_version_of_every_paper_is_in_the_bibliography() -> None:
+    """A conference and a journal version, and a paper of one version, in their order."""
+    made = run(p_thm1=claim("p.thm1"), q_thm1=claim("q.thm1"))
+    documents: Any = made._documents
+    documents["paper"] = {
+        "p": {
+            "title": "Paper p",
+            "publications": [["p2020", "@inproceedings{p2020}"], ["p2022", "@article{p2022}"]],
+        },
+        "q": {"title": "Paper q", "publications": [["q2021", "@misc{q2021}"]]},
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(figures, "render", lambda _data, **_options: b"<svg/>")
+        files, _ = pages_of(made)
+    shown = re.findall(
+        r"<h2>(\w+)</h2>\s*<pre[^>]*><code>(@\w+)\{\1\}</code>", str(files["run.html"])
+    )
+    assert shown == [
+        ("p2020", "@inproceedings"),
+        ("p2022", "@article"),
+        ("q2021", "@misc"),
+    ]

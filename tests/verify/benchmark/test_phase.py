@@ -165,3 +165,17 @@ def test_a_corner_that_is_no_federation_is_refused_before_a_run_begins(axes):
     with pytest.raises(InvalidParameter, match="k=8 clusters need as many clients"):
         benchmarking._grid(declared, axes, 3, {})
     assert benchmarking._grid(declared, ("k=2..4", "m=4..64"), 3, {}).max_trials == 32
+
+
+def test_cells_without_a_success_are_drawn_as_tried():
+    """A share of zero is a share.  What was inferred has none, and no point."""
+    shares = ((0.0, None, 1.0), (None, 0.25, 0.0))  # [across][up]
+    diagram = Diagram(
+        method="odcl-km", across=axis("n=10..100", 2), up=axis("separation=.1..10", 3),
+        cells=(("F", "f", "S"), ("s", "?", "F")), shares=shares, trials=((4,) * 3,) * 2, theory={},
+    )  # fmt: skip
+    (panel,) = phase_figure([diagram]).panels
+    (tried,) = panel.series
+    points = dict(zip(zip(tried.x, tried.y, strict=True), tried.shade, strict=True))
+    assert points == {(10.0, 0.1): 0.0, (10.0, 10.0): 1.0, (100.0, 1.0): 0.25, (100.0, 10.0): 0.0}
+    assert drawn(diagram)[1:] == [" 10  # .", "  1  - ?", "0.1  . +"]

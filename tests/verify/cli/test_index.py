@@ -139,3 +139,24 @@ def test_looking_loads_nothing_slow(arguments, kept):
     output, slow = told(arguments, kept[0])
     assert slow == ""
     assert output
+
+
+@pytest.mark.parametrize("library", ["numpy", "scipy", "sympy"])
+def test_another_build_of_a_library_makes_a_new_index(library, tmp_path, monkeypatch):
+    """By its file's time or size: numbers and formulas of the index come from these libraries."""
+    files = {name: tmp_path / name for name in ("numpy", "scipy", "sympy")}
+    for path in files.values():
+        path.write_text("old")
+        os.utime(path, ns=(10**18, 10**18))
+    origin = index._origin
+    monkeypatch.setattr(index, "_origin", lambda name: files.get(name) or origin(name))
+    digests = [index.sources_digest(())]
+    os.utime(files[library], ns=(10**18, 10**18 + 1))
+    digests.append(index.sources_digest(()))
+    files[library].write_text("newer")
+    os.utime(files[library], ns=(10**18, 10**18))
+    digests.append(index.sources_digest(()))
+    assert len(set(digests)) == 3
+    files[library].write_text("old")
+    os.utime(files[library], ns=(10**18, 10**18))
+    assert index.sources_digest(()) == digests[0]

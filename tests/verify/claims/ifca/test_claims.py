@@ -357,6 +357,29 @@ def test_the_number_of_steps_is_the_papers_rounded_up():
 
 
 @pytest.mark.parametrize(
+    ("name", "floor", "room"),
+    [
+        ("ifca.cor1", 2, 0),
+        ("ifca.neurips-cor1", 2, 0),
+        ("ifca.neurips-cor1-more-samples", 30, 0),
+        ("ifca.neurips-cor1-balanced-as-printed", 30, 1),
+    ],
+)
+def test_what_holds_leaves_no_room_for_misidentification_and_what_fails_has_it(name, floor, room):
+    """An error is bad beyond the accuracy, here by hand in every cell."""
+    procedure, columns = quick(name), TRAJECTORY.columns
+    first, second = ("c_6", "c_7") if name == "ifca.cor1" else ("c_5", "c_6")
+    assert f"with ${first}={floor}$, ${second}={room}$" in procedure.event
+    for cell in procedure.cells:
+        v = cells.values(cell)
+        wrong = math.exp(-math.log(2) / 4 * (v["rho"] / (v["rho"] + 1)) ** 2 * v["n"])
+        epsilon = floor * cells.floor(cell) + room * wrong
+        rows = epsilon * np.array([[1 - 1e-9], [1 + 1e-9]]) * np.ones(len(columns))
+        table = Table(columns=columns, values=rows, failed=np.zeros(2, dtype=bool), reasons=())
+        assert procedure.bad(table, cell).tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
     ("statement", "constants", "chosen"),
     [
         (COROLLARY_1, whole_run.ACCURACY, whole_run.at_edge),

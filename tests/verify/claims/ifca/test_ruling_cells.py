@@ -1,9 +1,11 @@
 """Cells with a given share of wrong labels, against the law that finds the share by a root."""
 
+import numpy as np
 import pytest
 
 from trials.experiments.ifca import strongly_convex
 from trials.laws.spike import wrong_label
+from verify.claims.ifca import ruling_cells
 from verify.claims.ifca.ruling_cells import with_wrong
 
 
@@ -15,3 +17,50 @@ def test_the_deviation_of_a_probability_has_that_probability(wrong, k, n):
     found = strongly_convex.SC_STEP.check(with_wrong(cell, wrong))
     law = wrong_label(strongly_convex.gap(found), found["eta"], n, k)
     assert law == pytest.approx(wrong, rel=3e-3)  # four digits of eta, squared and a little more
+
+
+def trials_of(cell, n_trials=1):
+    """Column -> the values of trials of one step."""
+    values = strongly_convex.SC_STEP.simulate(
+        strongly_convex.SC_STEP.check(cell), np.random.default_rng(0), n_trials
+    )
+    return dict(zip(strongly_convex.SC_STEP.columns, values.T, strict=True))
+
+
+@pytest.mark.parametrize("cell", list(ruling_cells.draw(6, 1)), ids=range(6))
+def test_the_decrease_is_what_a_step_without_noise_takes_off_the_error(cell):
+    """All labels are right with probability 1 - 1e-7."""
+    found = trials_of({**ruling_cells.with_changes(cell, 1e-7), "v": 1e-12 * cell["L"]})
+    assert found["right"][0] == pytest.approx(ruling_cells.own_share(cell) * cell["m"], rel=1e-15)
+    assert found["strangers"][0] == 0
+    taken = (found["before"] - found["after"])[0]
+    assert taken == pytest.approx(ruling_cells.decrease(cell), rel=1e-6, abs=1e-13)
+
+
+@pytest.mark.parametrize("cell", list(ruling_cells.draw(6, 1)), ids=range(6))
+def test_strangers_and_lost_clients_are_as_many_as_asked_for(cell):
+    """Means of the binomial law, at a tenth of a client and at three."""
+    counts = strongly_convex.sizes(strongly_convex.SC_STEP.check(cell))
+    own = counts[-1 if cell["cluster"] == "largest" else 0]
+    for mean in (0.1, 3.0):
+        for build, of in (
+            (ruling_cells.with_strangers, lambda lost, strangers: strangers),
+            (ruling_cells.with_changes, max),
+        ):
+            full = strongly_convex.SC_STEP.check(build(cell, mean))
+            gap = strongly_convex.gap(full)
+            wrong = wrong_label(gap, full["eta"], full["n"], full["k"])
+            strangers = (cell["m"] - own) * wrong / (full["k"] - 1)
+            assert of(own * wrong, strangers) == pytest.approx(mean, rel=3e-3)
+
+
+@pytest.mark.parametrize("share", [0.3, 2.0])
+def test_a_jump_of_the_noise_is_the_stated_share_of_the_decrease(share):
+    """Two trials whose numbers of jumps differ by one lie one jump apart, along a line."""
+    for cell in ruling_cells.noise_cells(4, 5, share=share):
+        small = {**cell, "v": 1e-4 * cell["v"]}  # the model stays on its side of the optimum
+        found = trials_of(small, 20_000)
+        assert found["strangers"].max() == 0
+        after = np.unique(np.round(found["after"] / ruling_cells.decrease(cell), 9))
+        assert after.size >= 2
+        assert np.diff(after)[0] == pytest.approx(1e-4 * share, rel=1e-3)

@@ -14,7 +14,8 @@ from trials.run.store import Table
 from verify.claims.odcl import pages
 from verify.claims.odcl.data_sets import Clustered
 from verify.claims.odcl.recovery import SETTINGS
-from verify.procedures.base import Observed
+from verify.papers import catalogue
+from verify.procedures.base import PROFILES, Observed
 
 
 def observed(experiment, cell, **columns):
@@ -104,3 +105,41 @@ def test_the_lower_end_of_an_interval_is_marked_before_the_upper_one(monkeypatch
     marks = pages.fits_tree({**LINEAR.check({}), "n": 4000})
     assert list(marks) == ["(13), lower", "(13), upper"]
     assert marks["(13), lower"] < marks["(13), upper"]
+
+
+EVENTS = [
+    ("odcl.fig2-interval", {"empty": [1, 0, 1]}, [1, 0, 1]),
+    ("odcl.fig2-km", {"km_ten_same": [0, 1, 1]}, [0, 1, 1]),
+    ("odcl.fig3-match", {"same": [1, 0, 0]}, [1, 0, 0]),
+    ("odcl.fig4-below-as-printed", {"printed_clusters": [3, 4, 5]}, [1, 0, 0]),
+    ("odcl.fig4-above", {"printed_clusters": [3, 4, 5]}, [0, 1, 0]),
+    ("odcl.fig4-left-above", {"path": [1.04, 0.96, 1.06], "cc": [1, 1, 1]}, [1, 1, 0]),
+    ("odcl.fig4-left-above", {"path": [2.2, 1.8, 2.0], "cc": [2.1, 2, 2]}, [1, 0, 1]),
+    ("odcl.fig5-transition", {"cc_clusters": [3, 4, 5]}, [1, 0, 1]),
+    ("odcl.fig5-optimal", {"cc_clusters": [3, 4, 5]}, [0, 1, 0]),
+    ("odcl.fig5-right-as-printed", {"matched": [1, 0, 1]}, [1, 0, 1]),
+    (
+        "odcl.fig5-left-flat",
+        {"round_20": [2, 2, 2], "round_120": [0.9, 1, 3]},
+        [0, 1, 1],
+    ),
+    ("odcl.table3-homogeneous", {"rounds": [439.9, 440, 655]}, [0, 1, 1]),
+    ("odcl.table3-heterogeneous-as-printed", {"rounds": [440, 654.9, 655]}, [0, 0, 1]),
+]
+
+
+@pytest.mark.parametrize(("name", "columns", "expected"), EVENTS)
+def test_the_event_of_an_experiment_happens_in_these_trials(name, columns, expected):
+    """By the words of its claim."""
+    procedure = catalogue()[name].build(PROFILES["quick"])
+    rows = observed(procedure.sampling.experiment, procedure.cells[0], **columns)
+    found = procedure.statistic(rows.table, rows.params)
+    assert found[:3].tolist() == expected
+
+
+@pytest.mark.parametrize(("step", "rounds"), [(0.1, 20), (0.05, 20), (0.01, 70)])
+def test_half_of_the_printed_rounds_are_those_of_the_step(step, rounds):
+    procedure = catalogue()["odcl.fig5-left-rounds"].build(PROFILES["quick"])
+    (cell,) = (one for one in procedure.cells if one["step"] == step)
+    rows = observed(ROUNDS, cell, rounds=[rounds / 2 - 1, rounds / 2, rounds])
+    assert procedure.statistic(rows.table, cell)[:3].tolist() == [0, 1, 1]
