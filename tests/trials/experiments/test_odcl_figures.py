@@ -14,6 +14,7 @@ from trials.experiments.odcl.linear import (
     INTERVAL,
     LINEAR,
     ROUNDS,
+    STARTS,
     draw,
     draw_users,
     normalise_error,
@@ -119,7 +120,7 @@ def test_the_interval_is_empty_where_its_definition_says_so(n):
         assert empty == (widest >= closest)
 
 
-@pytest.mark.parametrize("experiment", [ROUNDS])
+@pytest.mark.parametrize("experiment", [ROUNDS, STARTS], ids=["rounds", "starts"])
 def test_a_mean_of_runs_costs_as_much_as_its_runs(experiment):
     """The engine shares out work by the declared cost."""
     one = {"m": 20, "n": 90, "T": 300}
