@@ -4088,8 +4088,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "verify/procedures/mean_bound.py",
-        '(values - cell.bound) * (-1.0 if self.side == "at least" else 1.0)',
-        "(values - cell.bound)",
+        'if self.side == "equals" else self.side == "at least"',
+        'if self.side == "equals" else False',
         "the trial to replay lies on the right side of a lower bound",
         "verify/procedures/test_mean_bound",
         missed=True,
@@ -6008,8 +6008,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "verify/procedures/mean_bound.py",
-        '        distance = np.abs(distance) if self.side == "equals" else distance\n',
-        "",
+        'mean < cell.bound if self.side == "equals" else self.side == "at least"',
+        'self.side == "at least"',
         "the trial shown against an equality is the largest, though the mean may be too small",
         "verify/procedures/test_mean_bound",
     ),

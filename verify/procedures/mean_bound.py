@@ -186,18 +186,22 @@ class MeanBound(Valued, InRounds):
         return [f"Observed mean over the bound: from {min(ratios):.3g} to {max(ratios):.3g}."]
 
     def _witness(self, cells: Sequence[CellDecision], observed: Sequence[Observed]) -> Witness:
-        """The refuting cell and its most extreme trial."""
+        """The refuting cell and its most extreme trial.
+
+        An equality has two wrong sides.  The trial lies on that of the mean.
+        """
         i = next(i for i, c in enumerate(cells) if c.status == "fails")
         cell, worst = cells[i], observed[i]
         values = np.asarray(self.statistic(worst.table, worst.params), dtype=np.float64)
-        distance = (values - cell.bound) * (-1.0 if self.side == "at least" else 1.0)
-        distance = np.abs(distance) if self.side == "equals" else distance
+        mean = math.nan if cell.observed is None else cell.observed
+        below = mean < cell.bound if self.side == "equals" else self.side == "at least"
+        distance = cell.bound - values if below else values - cell.bound
         extreme = int(np.argmax(np.where(worst.table.failed, np.inf, distance)))
         return Witness(
             description=f"mean of {self.observable} over {cell.n_trials} trials; the trial "
             "farthest on the wrong side",
             params=worst.params,
-            observed=cell.observed if cell.observed is not None else math.nan,
+            observed=mean,
             bound=cell.bound,
             trial=trial_id(self.sampling.experiment, worst.params, extreme),
         )

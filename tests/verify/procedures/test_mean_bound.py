@@ -201,10 +201,11 @@ def test_without_its_laws_a_mean_has_asymptotic_limits_alone():
 @pytest.mark.parametrize("relation", [r"\le", r"\ge", "="])
 @pytest.mark.parametrize("lost", [(), (2,), (0, 4)])
 @settings(max_examples=15, deadline=None)
-@given(values=st.lists(st.floats(-3, 3), min_size=6, max_size=6))
+@given(values=st.lists(st.floats(-3, 3), min_size=6, max_size=6), mean=st.sampled_from([0.3, 0.7]))
 def test_the_trial_to_replay_is_the_farthest_on_the_wrong_side_or_the_first_that_failed(
-    relation, lost, values
+    relation, lost, values, mean
 ):
+    """An equality with a mean above its bound has its wrong side above, too."""
     build = claim(0.5, relation)
     failed = np.isin(np.arange(6), lost)
     rows = np.where(failed, np.nan, values)
@@ -214,14 +215,15 @@ def test_the_trial_to_replay_is_the_farthest_on_the_wrong_side_or_the_first_that
     )  # fmt: skip
     params = {"scale": 1.0, "lost": 0.0, "law": "uniform", "tag": 1}
     holds = CellDecision(status="holds", n_trials=6, n_failed=0, bound=0.1)
-    fails = CellDecision(status="fails", n_trials=6, n_failed=len(lost), bound=0.5, observed=0.7)
+    fails = CellDecision(status="fails", n_trials=6, n_failed=len(lost), bound=0.5, observed=mean)
     seen = [Observed(params=params | {"tag": tag}, table=table) for tag in (0, 1)]
     witness = build._witness([holds, fails], seen)
     if lost:
         expected = lost[0]
     else:
-        sides = {r"\le": lambda x: x - 0.5, r"\ge": lambda x: 0.5 - x, "=": lambda x: abs(x - 0.5)}
+        over, under = (lambda x: x - 0.5), (lambda x: 0.5 - x)
+        sides = {r"\le": over, r"\ge": under, "=": over if mean > 0.5 else under}
         distances = [sides[relation](x) for x in values]
         expected = distances.index(max(distances))
     assert witness.trial == trial_id(VALUE, params, expected)
-    assert (witness.params, witness.observed, witness.bound) == (params, 0.7, 0.5)
+    assert (witness.params, witness.observed, witness.bound) == (params, mean, 0.5)
