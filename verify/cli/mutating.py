@@ -245,7 +245,7 @@ def sample_request(request: SampleRequest) -> list[Score]:
     papers = from_files(request.files)
     claims = plan(papers, request.selections, PROFILES[request.profile]).claims
     named = {str(planned.selection): planned for planned in claims}
-    with RunStore.open(Path(request.run), readonly=True) as store:
+    with RunStore.open(Path(request.run), readonly=True, count=False) as store:
         return [
             score_mutants(
                 examination_of(named[name], request.profile, standing, store),
