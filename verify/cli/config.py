@@ -61,9 +61,9 @@ class Settings:
         taken = (RUNS / (name + (f"-{i}" if i > 1 else "")) for i in range(1, 1000))
         return next(path for path in taken if not path.exists())
 
-    def workers(self) -> Executor:
-        """The executor that the settings ask for."""
-        return claim_workers(self.executor, self.jobs, self.scheduler, self.config.claims)
+    def workers(self, n_claims: int | None = None) -> Executor:
+        """The executor that the settings ask for.  See `claim_workers`."""
+        return claim_workers(self.executor, self.jobs, self.scheduler, n_claims)
 
 
 def settings(flags: Mapping[str, Any], config_file: str | None) -> Settings:

@@ -6,6 +6,7 @@ import shlex
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -42,17 +43,20 @@ def start(
 ) -> int:
     """Start a new run.  Every setting is checked before its directory is made."""
     wanted = settings(flags, config_file)
-    with wanted.workers() as executor:
+    with ExitStack() as opened:
+        # Workers for all claims are started first, and load these while the run is prepared.
+        executor = None if wanted.config.claims else opened.enter_context(wanted.workers())
         papers = catalogue(wanted.claims_files)
         plan = session.prepare(wanted.config, papers)
+        executor = executor or opened.enter_context(wanted.workers(len(plan.claims)))
         interruptible()
-        with session.create(wanted.directory(), wanted.config) as store:
-            if allow_mixed:
-                engine.allow_mixed(store)
-            record_files(store, papers.files)
-            return _execute(
-                store, wanted.config, plan, papers, executor, as_json=as_json, verbose=verbose
-            )
+        store = opened.enter_context(session.create(wanted.directory(), wanted.config))
+        if allow_mixed:
+            engine.allow_mixed(store)
+        record_files(store, papers.files)
+        return _execute(
+            store, wanted.config, plan, papers, executor, as_json=as_json, verbose=verbose
+        )
 
 
 def resume(
@@ -78,11 +82,11 @@ def resume(
                 f"`{exits.program()} benchmark --run {directory}`"
             )
         extended = session.resume_config(config, profile)
-        with claim_workers(executor, jobs, scheduler, extended.claims) as found:
-            papers = catalogue(recorded_files(store, claims_files))
-            plan = session.prepare(extended, papers)
-            if allow_mixed:
-                engine.allow_mixed(store)
+        papers = catalogue(recorded_files(store, claims_files))
+        plan = session.prepare(extended, papers)
+        if allow_mixed:
+            engine.allow_mixed(store)
+        with claim_workers(executor, jobs, scheduler, len(plan.claims)) as found:
             return _execute(store, extended, plan, papers, found, as_json=as_json, verbose=verbose)
 
 

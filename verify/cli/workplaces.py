@@ -7,7 +7,7 @@ own.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from trials.checks import InvalidParameter
@@ -21,6 +21,8 @@ from trials.run.executors import (
 
 #: Processes that are started before the command line is checked, at most.
 _MOST_EARLY = 16
+#: Claims from which on a run gets processes.
+_MANY = 8
 #: Flags of ``benchmark`` that ask for nothing by themselves.
 _NOTHING_ASKED = {"seed", "grid_size", "jobs", "executor", "scheduler", "as_json"}
 
@@ -45,21 +47,25 @@ def workers(kind: str | None, jobs: int | None, scheduler: str | None) -> Execut
 
 
 def claim_workers(
-    kind: str | None, jobs: int | None, scheduler: str | None, claims: Sequence[str]
+    kind: str | None, jobs: int | None, scheduler: str | None, n_claims: int | None = None
 ) -> Executor:
     """The executor of ``run`` and ``resume``, by default processes where many claims are tried.
 
     Decisions and searches are Python, and so is a part of each block.  Python runs one thread of a
     process at a time: two threads that drew the blocks of all claims were busy for three quarters
-    of the time.  Few claims that are named one by one need less than the start of a process, and
-    get threads.  Processes are started at once.  They load the claims while the run is prepared.
+    of the time.  Few claims need less than the start of a process, and get threads.
+
+    Parameters
+    ----------
+    n_claims : None for all registered claims.  Then processes are started at once, and load the
+        claims while the run is prepared.
     """
-    many = not claims or any(wild in name for name in claims for wild in "*?")
+    many = n_claims is None or n_claims >= _MANY
     several = jobs != 1 and (jobs or usable_cpus()) > 1
     if kind is None and scheduler is None and many and several and os.name == "posix":
         kind = "processes"
     found = workers(kind, jobs, scheduler)
-    if many:
+    if n_claims is None:
         from verify.deciding import load_claims
 
         _load_early(found, load_claims)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from trials.checks import InvalidParameter
 from trials.run.executors import MAX_JOBS, ProcessExecutor
-from verify.cli import workplaces
+from verify import session
+from verify.cli import running, workplaces
+from verify.cli.config import Settings
 from verify.deciding import load_claims
 
 
@@ -64,20 +68,21 @@ def test_an_address_that_cannot_be_printed_is_refused(address: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("claims", "jobs", "kind", "expected", "n_loads"),
+    ("n_claims", "jobs", "kind", "expected", "n_loads"),
     [
-        ((), 2, None, "ProcessExecutor", 2),
-        (("ifca.*",), 3, None, "ProcessExecutor", 3),
-        (("ifca.thm1", "sxy.lemma1?"), 2, None, "ProcessExecutor", 2),
-        (("ifca.thm1", "sxy.lemma1"), 2, None, "ThreadExecutor", 0),
-        ((), 1, None, "ThreadExecutor", 0),
-        ((), 2, "threads", "ThreadExecutor", 0),
-        (("ifca.thm1",), 2, "processes", "ProcessExecutor", 0),
-        ((), 17, None, "ProcessExecutor", 0),  # so many would fill a memory before they have work
+        (None, 2, None, "ProcessExecutor", 2),
+        (None, 3, None, "ProcessExecutor", 3),
+        (8, 2, None, "ProcessExecutor", 0),
+        (7, 2, None, "ThreadExecutor", 0),
+        (1, 2, None, "ThreadExecutor", 0),
+        (None, 1, None, "ThreadExecutor", 0),
+        (None, 2, "threads", "ThreadExecutor", 0),
+        (1, 2, "processes", "ProcessExecutor", 0),
+        (None, 17, None, "ProcessExecutor", 0),  # so many would fill a memory before they have work
     ],
 )
-def test_many_claims_get_processes_that_load_at_once_and_few_get_threads(
-    claims: tuple[str, ...],
+def test_many_claims_get_processes_and_all_claims_are_loaded_at_once(
+    n_claims: int | None,
     jobs: int,
     kind: str | None,
     expected: str,
@@ -86,7 +91,7 @@ def test_many_claims_get_processes_that_load_at_once_and_few_get_threads(
 ) -> None:
     asked: list[Any] = []
     monkeypatch.setattr(ProcessExecutor, "submit_call", lambda _self, call: asked.append(call))
-    with workplaces.claim_workers(kind, jobs, None, claims) as found:
+    with workplaces.claim_workers(kind, jobs, None, n_claims) as found:
         assert type(found).__name__ == expected
         assert found.n_workers == jobs
     assert asked == [load_claims] * n_loads
@@ -98,12 +103,47 @@ def test_the_processors_count_where_no_number_of_workers_is_given(
 ) -> None:
     monkeypatch.setattr(workplaces, "usable_cpus", lambda: n_cpus)
     monkeypatch.setattr(ProcessExecutor, "submit_call", lambda _self, _call: None)
-    with workplaces.claim_workers(None, None, None, ()) as found:
+    with workplaces.claim_workers(None, None, None) as found:
         assert type(found).__name__ == expected
 
 
 def test_a_scheduler_is_never_replaced_by_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
     monkeypatch.setattr(workplaces, "workers", lambda *given: asked.append(given))
-    workplaces.claim_workers(None, 2, "tcp://host:8786", ())
+    workplaces.claim_workers(None, 2, "tcp://host:8786")
     assert asked == [(None, 2, "tcp://host:8786")]
+
+
+@pytest.mark.parametrize(
+    ("claims", "expected"),
+    [
+        ((), [("workers", None), "prepare", "create"]),
+        (("ifca.lemma1*",), ["prepare", ("workers", 3), "create"]),
+    ],
+)
+def test_workers_start_before_all_claims_are_prepared_and_after_named_ones_are_counted(
+    claims: tuple[str, ...], expected: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class EndOfTest(Exception):
+        pass
+
+    done: list[Any] = []
+
+    def workers(_settings: Settings, n_claims: int | None = None) -> Any:
+        done.append(("workers", n_claims))
+        return nullcontext("executor")
+
+    def prepare(*_given: Any) -> Any:
+        done.append("prepare")
+        return SimpleNamespace(claims=("a", "b", "c"))
+
+    def create(*_given: Any) -> Any:
+        done.append("create")
+        raise EndOfTest
+
+    monkeypatch.setattr(Settings, "workers", workers)
+    monkeypatch.setattr(session, "prepare", prepare)
+    monkeypatch.setattr(session, "create", create)
+    with pytest.raises(EndOfTest):
+        running.start(config_file=None, as_json=False, claims=claims)
+    assert done == expected
