@@ -13,6 +13,9 @@ nobody else may write them, unless they are sticky.  Both are looked at before e
 such folder is available, a private temporary one is used until the program ends, and one line says
 so.
 
+Processes that need the same new kernel at the same time compile it once: one of them compiles, the
+others wait and load (`_compile_once`).
+
 A kernel rounds in the same way whether a process compiles it or loads it, and whatever the process
 loaded before (`_link_privately`).
 
@@ -60,9 +63,13 @@ _OPTIONS = (
     *("LLVM_REFPRUNE_FLAGS", "EXTEND_VARIABLE_LIFETIMES", "DISABLE_JIT"),
 )
 _MANY = 100_000  # new objects between two collections while a kernel is compiled
+#: Seconds that a process waits for another one to compile a kernel, before it does it itself.
+_LONGEST_WAIT = 120.0
 _lock = threading.RLock()
 #: Folders that `place` has given to Numba.
 _folders: set[Path] = set()
+#: Lock file -> its descriptor, and the number of forms of the kernel that are being compiled here.
+_turns: dict[Path, tuple[int, int]] = {}
 
 
 # -- a folder that only this user can write ------------------------------------------------------
@@ -379,6 +386,86 @@ def _look_before_loading(caching: ModuleType) -> None:
     kept.load, kept.save, kept._looks_first = checked_load, checked_save, True
 
 
+def _take_turn(path: Path) -> None:
+    """Wait until no other process compiles the kernel of a lock file, and keep others waiting.
+
+    Where files cannot be locked nobody waits, and processes may compile the same kernel.  The
+    system frees the lock of a process that ends.
+    """
+    if path in _turns:
+        descriptor, n_forms = _turns[path]
+        _turns[path] = descriptor, n_forms + 1
+        return
+    try:
+        import fcntl
+
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except (ImportError, OSError):  # Windows, or a folder that cannot be written
+        return
+    last = time.monotonic() + _LONGEST_WAIT
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in (errno.EAGAIN, errno.EACCES) and time.monotonic() < last:
+                time.sleep(0.01)
+                continue
+            os.close(descriptor)
+            return
+        _turns[path] = descriptor, 1
+        return
+
+
+def _end_turn(path: Path) -> None:
+    """Let the next process have the kernel, once no form of it is being compiled here."""
+    if path not in _turns:
+        return
+    descriptor, n_forms = _turns.pop(path)
+    if n_forms > 1:
+        _turns[path] = descriptor, n_forms - 1
+    else:
+        os.close(descriptor)
+
+
+def _lock_file(kept: Any) -> Path | None:
+    """The lock file of a function's cache, None outside our folders."""
+    index = Path(str(getattr(getattr(kept, "_cache_file", None), "_index_path", "")))
+    return index.with_suffix(".lock") if index.parent in _folders else None
+
+
+def _compile_once(caching: ModuleType) -> None:
+    """Have a process that lacks a kernel look again once no other process compiles it.
+
+    Numba asks its cache, compiles, and saves.  Between the first and the last step the kernel's
+    lock is held.  A kernel may wait for those that it calls, and these never for it, so that no two
+    processes wait for each other.
+    """
+    kept: Any = getattr(caching, "Cache", None)
+    if kept is None or hasattr(kept, "_takes_turns"):
+        return
+    load, save = kept.load_overload, kept.save_overload
+
+    def load_or_take_turn(self: Any, sig: Any, context: Any) -> Any:
+        found, path = load(self, sig, context), _lock_file(self)
+        if found is not None or path is None or not still_ours(path.parent):
+            return found
+        _take_turn(path)
+        found = load(self, sig, context)
+        if found is not None:
+            _end_turn(path)
+        return found
+
+    def save_and_end_turn(self: Any, sig: Any, data: Any) -> Any:
+        try:
+            return save(self, sig, data)
+        finally:
+            if (path := _lock_file(self)) is not None:
+                _end_turn(path)
+
+    kept.load_overload, kept.save_overload = load_or_take_turn, save_and_end_turn
+    kept._takes_turns = True
+
+
 def _link_privately(codegen: ModuleType) -> None:
     """Have a kernel call its own copies of the functions that are compiled into it.
 
@@ -435,8 +522,13 @@ def _collect_rarely() -> None:
                     gc.set_threshold(max(self.before[0], _MANY), *self.before[1:])
             self.depth += 1
 
-        def on_end(self, _event: object) -> None:
+        def on_end(self, event: Any) -> None:
             self.depth -= 1
+            kept = getattr((event.data or {}).get("dispatcher"), "_cache", None)
+            # Numba's own `is_failed` is true of a success.
+            failed = getattr(event, "_exc_details", None) is not None
+            if failed and (path := _lock_file(kept)) is not None:
+                _end_turn(path)  # nothing will be saved
             if self.depth == 0:
                 gc.set_threshold(*self.before)
 
@@ -478,6 +570,7 @@ def _install(caching: ModuleType) -> None:
     If Numba has no such list, the whole cache folder is keyed by the sources.
     """
     _look_before_loading(caching)
+    _compile_once(caching)
     _link_privately(sys.modules["numba.core.codegen"])  # caching imports it
     _collect_rarely()
     _compare_options_briefly()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import gc
 import json
 import os
@@ -550,3 +552,120 @@ def test_options_of_a_compilation_are_equal_where_numba_says_so():
         for other in sets_of_options():
             assert (one == other) is (values(one) == values(other))
             assert one != other or hash(one) == hash(other)
+
+
+def held_elsewhere(path):
+    """A lock on a file through a descriptor of its own, which counts as another process's."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return descriptor
+
+
+def is_free(path):
+    try:
+        os.close(held_elsewhere(path))
+    except BlockingIOError:
+        return False
+    return True
+
+
+@pytest.fixture
+def waits(monkeypatch):
+    """The pauses of a process that waits.  The clock moves with them alone."""
+    made = []
+    monkeypatch.setattr(jit_cache, "_turns", {})
+    clock = types.SimpleNamespace(monotonic=lambda: sum(made), sleep=made.append)
+    monkeypatch.setattr(jit_cache, "time", clock)
+    return made
+
+
+def test_a_process_waits_for_the_one_that_compiles_and_keeps_the_next_one_waiting(tmp_path, waits):
+    path = tmp_path / "kernel.lock"
+    other = held_elsewhere(path)
+
+    def sleep(seconds):
+        waits.append(seconds)
+        if len(waits) == 3:
+            os.close(other)
+
+    jit_cache.time.sleep = sleep
+    jit_cache._take_turn(path)
+    assert len(waits) == 3
+    assert not is_free(path)
+    jit_cache._take_turn(path)  # another form of the same kernel, inside the first
+    jit_cache._end_turn(path)
+    assert not is_free(path)
+    jit_cache._end_turn(path)
+    assert is_free(path)
+    jit_cache._end_turn(path)  # a kernel whose turn was not taken
+    assert jit_cache._turns == {}
+    assert len(waits) == 3
+
+
+def test_nobody_waits_for_ever_or_where_files_cannot_be_locked(tmp_path, waits, monkeypatch):
+    path = tmp_path / "kernel.lock"
+    other = held_elsewhere(path)
+    jit_cache._take_turn(path)
+    assert sum(waits) == pytest.approx(jit_cache._LONGEST_WAIT, abs=0.02)
+    os.close(other)
+    assert is_free(path)
+    waits.clear()
+    jit_cache._take_turn(tmp_path / "no folder" / "kernel.lock")
+    with monkeypatch.context() as patch:
+
+        def refuse(*_arguments):
+            raise OSError(errno.ENOLCK, "no locks on this file system")
+
+        patch.setattr(fcntl, "flock", refuse)
+        jit_cache._take_turn(path)
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "fcntl", None)  # as on Windows
+        jit_cache._take_turn(path)
+    assert waits == []
+    assert jit_cache._turns == {}
+    assert is_free(path)
+
+
+#: It tells when it waits, and whether a kernel that cannot be compiled leaves its lock.
+WAITING = """
+import time
+from trials import jit_cache
+pause = time.sleep
+def sleep(seconds):
+    if not told:
+        print("waits", flush=True)
+        told.append(True)
+    pause(seconds)
+told = []
+jit_cache.time.sleep = sleep
+from trials.alpha import kernel
+print(kernel(0.0), sum(kernel.stats.cache_hits.values()), len(jit_cache._turns))
+try:
+    kernel("text")
+except Exception as error:
+    print(type(error).__name__, len(jit_cache._turns))
+"""
+
+
+def test_a_kernel_that_another_process_compiles_is_awaited_and_loaded(tree):
+    _, _, folder = _result(_run(tree))
+    kept = tree / "kept"
+    kept.mkdir()
+    for path in folder.glob("alpha.kernel*.nb?"):
+        shutil.move(path, kept / path.name)
+    (lock,) = folder.glob("alpha.kernel*.lock")
+    other = held_elsewhere(lock)
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("NUMBA_")}
+    places = {"HOME": str(tree / "home"), "PYTHONPATH": str(tree / "tree")}
+    for name in ("XDG_CACHE_HOME", jit_cache.INHERITED):
+        clean.pop(name, None)
+    program = subprocess.Popen(
+        [sys.executable, "-B", "-c", WAITING], cwd=tree, env={**clean, **places},
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    first = program.stdout.readline()
+    for path in kept.iterdir():
+        shutil.move(path, folder / path.name)
+    os.close(other)
+    rest, _ = program.communicate()
+    assert [first, *rest.splitlines()] == ["waits\n", "2.0 1 0", "TypingError 0"]
