@@ -570,3 +570,19 @@ def test_a_point_that_is_alone_in_its_cluster_is_never_taken():
     points = np.array([[[0.0], [1.0], [10.0]]])
     fit = lloyd(points, np.array([[[0.0], [5.5], [1e6]]]), max_iter=1)
     assert fit.centers[0, :, 0].tolist() == [0.0, 10.0, 1.0]
+
+
+def test_the_best_of_several_starts_is_reported_with_its_own_iterations_and_end():
+    """Starts of one data set take the stream one after the other."""
+    points = np.random.default_rng(5).standard_normal((1, 40, 2))
+    told_apart = 0
+    for seed in range(6):
+        found = kmeans_pp(points, 4, np.random.default_rng(seed), n_init=5, max_iter=6)
+        rng = np.random.default_rng(seed)
+        alone = [kmeans_pp(points, 4, rng, max_iter=6) for _ in range(5)]
+        best = min(alone, key=lambda fit: fit.inertia[0])
+        for name in ("labels", "centers", "inertia", "n_iter", "converged"):
+            np.testing.assert_array_equal(getattr(found, name), getattr(best, name))
+        told_apart += best.n_iter[0] != alone[-1].n_iter[0]
+        told_apart += best.converged[0] != alone[-1].converged[0]
+    assert told_apart >= 2

@@ -7,6 +7,7 @@ import pytest
 from numba import njit
 
 from trials.clustering.sparse import neighbour_weights, newton
+from trials.clustering.sparse.balance import Medium, find_flows
 from trials.clustering.sparse.contraction import pulls
 from trials.clustering.sparse.graph import check_graph
 from trials.clustering.sparse.preconditioner import (
@@ -319,9 +320,11 @@ def test_a_step_goes_on_as_far_as_the_objective_falls(d):
         assert out[2] == first + 2
 
 
-def test_parts_that_pull_harder_than_their_edges_hold_are_released():
+@pytest.mark.parametrize("lam", [0.05, 0.02, 0.01])
+def test_parts_that_pull_harder_than_their_edges_hold_are_released(lam):
+    """At small penalties a stage releases parts beside those of the stage before."""
     rng = np.random.default_rng(3)
-    n, d, lam = 40, 3, 0.05
+    n, d = 40, 3
     x = rng.standard_normal((n, d))
     graph = check_graph(neighbour_weights(x, 5, connect="tree"), n)
     labels = np.repeat([0, 1], [30, 10])
@@ -332,16 +335,60 @@ def test_parts_that_pull_harder_than_their_edges_hold_are_released():
     q = np.empty((n, d))
     pulls(graph, x, lam, labels, u, q)
     w = graph.matrix().toarray()
-    expected = [tuple(np.flatnonzero(labels == k)) for k in (0, 1)]
-    for parts in stages[::-1]:
+    expected, made, released = [tuple(np.flatnonzero(labels == k)) for k in (0, 1)], [*u], set()
+    for stage, parts in enumerate(stages[::-1]):
         for part in (np.flatnonzero(parts == p) for p in np.unique(parts)):
             rest = np.setdiff1d(np.flatnonzero(labels == labels[part[0]]), part)
-            held = lam * w[np.ix_(part, rest)].sum()
-            if 0.0 < 1.001 * held < np.linalg.norm(q[part].sum(axis=0)):
+            held, pull = lam * w[np.ix_(part, rest)].sum(), q[part].sum(axis=0)
+            if 0.0 < 1.001 * held < np.linalg.norm(pull):
                 expected = [tuple(set(e) - set(part)) for e in expected] + [tuple(part)]
+                free = 1.0 - held / np.linalg.norm(pull)
+                made.append(u[labels[part[0]]] + free * pull / part.size)
+                released.add(stage)
     new, values = release(graph, labels, stages, q, lam, u)
     found = {tuple(np.flatnonzero(new == k)) for k in range(values.shape[0])}
     assert found == {tuple(sorted(e)) for e in expected if e}
+    for part, value in zip(expected, made, strict=True):
+        if part:
+            np.testing.assert_allclose(values[new[part[0]]], value)
     assert len(found) > 2
+    assert lam > 0.01 or released == {0, 1}
     same, _ = release(graph, labels, stages, q, 1e3, u)
     assert (same == labels).all()
+
+
+def carried(graph, labels, y, limit):
+    """What the flows of the potentials y (n, d) carry away from each point, edge by edge."""
+    out = np.zeros_like(y)
+    for i, j, w in zip(graph.rows(), graph.indices, graph.w, strict=True):
+        if labels[i] == labels[j]:
+            x = y[i] - y[j]
+            out[i] += limit * w * x / max(1.0, np.linalg.norm(x))
+    return out
+
+
+@pytest.mark.parametrize("start", [0.0, 0.1])
+@pytest.mark.parametrize("share", [0.3, 0.9])
+@pytest.mark.parametrize("goal", [1e-8, 1e-16, 1e-22])
+def test_flows_balance_what_flows_of_that_size_can_carry(goal, share, start):
+    """Two clusters of planted flows below their limits, and a point that no edge can balance."""
+    rng = np.random.default_rng(0)
+    n, d, lam, margin = 61, 3, 0.7, 1e-2
+    labels = np.repeat([0, 1, 2], [40, 20, 1])
+    graph = check_graph(neighbour_weights(rng.standard_normal((n, d)), 5, connect="tree"), n)
+    y = rng.standard_normal((n, d))
+    longest = max(
+        np.linalg.norm(y[i] - y[j]) for i, j in zip(graph.rows(), graph.indices, strict=True)
+    )
+    planted = carried(graph, labels, y * share / longest, (1.0 - margin) * lam)
+    planted[60] = [3.0, 0.0, 4.0]
+    q, potentials, work = pad(planted), pad(start * rng.standard_normal((n, d))), np.zeros(5)
+    medium = Medium(lanes_of(d), graph, 1e-3, work)
+    x, delta, left = find_flows(medium, (labels, 3), q, potentials, lam, goal, margin)
+    rest = (q - carried(graph, labels, potentials, (1.0 - margin) * lam)) ** 2
+    found = np.bincount(labels, rest.sum(axis=1))
+    np.testing.assert_allclose(left, found, rtol=1e-3)
+    assert left[2] == 25.0
+    assert left[:2].sum() <= goal
+    np.testing.assert_array_equal(x[:60], delta[labels[:60], None] * potentials[:60])
+    assert (x[60] == 0.0).all()

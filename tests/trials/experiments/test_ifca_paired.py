@@ -153,3 +153,73 @@ def test_the_published_code_s_separation_is_the_root_of_a_binomial():
 def test_impossible_cells_are_refused(experiment, cell, message):
     with pytest.raises(InvalidParameter, match=message):
         experiment.check(cell)
+
+
+def test_identities_are_those_of_a_loop_over_starts_and_clients(monkeypatch):
+    """Every column, with models beyond the clusters: here only some starts find the clusters."""
+    kept = {"starts": [], "data": [], "optima": []}
+
+    def spied(name, real):
+        def spy(*arguments, **options):
+            kept[name].append(real(*arguments, **options))
+            return kept[name][-1]
+
+        return spy
+
+    monkeypatch.setattr(identities, "draw_clients", spied("data", identities.draw_clients))
+    monkeypatch.setattr(identities.mx, "random_start", spied("starts", identities.mx.random_start))
+    monkeypatch.setattr(
+        identities.mx, "random_centres", spied("optima", identities.mx.random_centres)
+    )
+    k, extra, m, n, d, n_starts, n_rounds = 2, 2, 6, 12, 4, 5, 8
+    found = values(
+        identities.IDENTITIES, n_trials=1, seed=1, k=k, extra=extra, m=m, n=n, d=d, sigma=0.5,
+        n_starts=n_starts, T=n_rounds,
+    )  # fmt: skip
+    (data,), (optima,), starts = kept["data"], kept["optima"], np.stack(kept["starts"])
+    x, y = data.features.reshape(m, n, d), data.responses.reshape(m, n)
+    owner = np.repeat(np.arange(k), m // k)
+
+    def run(models):
+        """The last models and labels, and the rounds after which the labels stayed."""
+        labels, stayed = np.full(m, -1), 0
+        for t in range(n_rounds):
+            losses = [
+                [((b - a @ model) ** 2).sum() for model in models]
+                for a, b in zip(x, y, strict=True)
+            ]
+            new = np.argmin(losses, axis=1)
+            stayed = t + 1 if (new != labels).any() else stayed
+            labels, start = new, models.copy()
+            for i, j in enumerate(labels):
+                step = 0.5 * k / 2.0 / m * (2.0 / n)
+                models[j] += step * x[i].T @ (y[i] - x[i] @ start[j])
+        return models, labels, stayed
+
+    exact = [run(start[:k].copy()) for start in starts]
+    more = [run(start.copy()) for start in starts]
+    good = [
+        len({*zip(labels.tolist(), owner.tolist(), strict=True)}) == k == len({*labels.tolist()})
+        for _, labels, _ in exact
+    ]
+    distances = [
+        min(max(np.linalg.norm(models[list(p)] - optima, axis=1))
+            for p in itertools.permutations(range(k)))
+        for models, _, _ in exact
+    ]  # fmt: skip
+    groups = [set(owner[more[0][1] == j].tolist()) for j in range(k + extra)]
+
+    def error(runs):
+        return np.mean([
+            np.linalg.norm(models[labels] - optima[owner], axis=1) for models, labels, _ in runs
+        ])  # fmt: skip
+
+    assert 0 < sum(good) < n_starts
+    assert found["found"] == sum(good)
+    assert found["rounds"] == min(run[2] for run, right in zip(exact, good, strict=True) if right)
+    assert found["success"] == (min(distances) <= 0.6 * 0.5)
+    assert found["used"] == sum(map(bool, groups))
+    assert found["pure"] == all(len(each) <= 1 for each in groups)
+    np.testing.assert_allclose(found["exact_error"], error(exact))
+    np.testing.assert_allclose(found["extra_error"], error(more))
+    assert abs(error(exact) - error(more)) > 0.001

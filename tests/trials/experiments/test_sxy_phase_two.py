@@ -147,6 +147,7 @@ def test_the_supremum_over_all_subsets_and_its_mean_are_exact():
     assert deviation.expected_supremum(params) == pytest.approx(np.mean(sups), rel=1e-12)
     table = deviation.WEIGHTED_SUP.simulate(params, np.random.default_rng(0), 4000)
     assert set(np.round(table[:, 0], 9)) <= set(np.round(sups, 9))
+    np.testing.assert_allclose(table[:, 2], math.sqrt(5**2 + 3 * 2**2))
     # 5 standard errors: false alarms below 1e-6
     assert abs(table[:, 1].mean()) < 5 * np.std(sups) / math.sqrt(4000)
 

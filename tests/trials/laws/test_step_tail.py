@@ -316,3 +316,16 @@ def test_no_distance_has_a_share_below_that_of_the_endless_interval(
         found = _quantile(s, 0, start, rest + 0.1)
         assert log_cluster_tail(s, 0, start, found) <= rest + 0.1
     assert log_run_tail(s, 0.3, 1, 1e200, (rest - 1.0,)) == 0.0
+
+
+def test_an_interval_whose_moments_are_infinite_has_the_trivial_limit() -> None:
+    usual = np.ones(4)
+    mean, along, across = usual.copy(), usual.copy(), usual.copy()
+    mean[1] = along[2] = across[3] = math.inf
+    found = _log_chernoff(mean, along, across, 3, np.full(4, 6.0))
+    alone = _log_chernoff(usual[:1], usual[:1], usual[:1], 3, np.array([6.0]))
+    assert found[0] == pytest.approx(alone[0], rel=1e-3)
+    assert alone[0] < -1.0
+    np.testing.assert_array_equal(found[1:], 0.0)
+    nothing = _log_chernoff(*(usual[:1] * math.inf,) * 3, 3, np.array([6.0]))
+    np.testing.assert_array_equal(nothing, 0.0)

@@ -249,6 +249,18 @@ def test_swapped_pickles_of_cifar10_are_refused_by_their_checksum(tmp_path, monk
         read_cifar10(tmp_path)
 
 
+def test_cifar10_is_the_original_only_where_every_file_is(tmp_path, monkeypatch):
+    pickled(tmp_path, PIXELS[:10], LABELS, PIXELS[10:], np.array([9]))
+    for file in tmp_path.iterdir():
+        known = hashlib.md5(file.read_bytes(), usedforsecurity=False).hexdigest()
+        monkeypatch.setitem(images.KNOWN, file.name, known)
+    assert read_cifar10(tmp_path).original
+    for name in ("data_batch_1", "data_batch_3", "test_batch"):
+        with monkeypatch.context() as changed:
+            changed.setitem(images.KNOWN, name, "0" * 32)
+            assert not read_cifar10(tmp_path).original
+
+
 def test_emnist_has_its_own_names_more_classes_and_transposed_images(tmp_path):
     for half, pixels, labels in (("train", TRAIN, np.arange(57, 62)), ("test", TEST, [61, 0])):
         (tmp_path / f"emnist-byclass-{half}-images-idx3-ubyte").write_bytes(idx(pixels))
