@@ -555,3 +555,24 @@ def test_a_refutation_with_a_certificate_must_say_different_things(said, told, m
         )
         lines = list(check(Case(found, SEARCH)))
         assert lines == ([told] if told and expected is Verdict.REFUTED else [])
+
+
+EXPECTED = "the-expected-verdict-is-recorded-and-a-refuted-statement-has-a-finding"
+
+
+def test_the_claims_behind_one_that_cannot_be_built_are_examined_too():
+    def broken(_statement, _profile):
+        raise ValueError("no cells")
+
+    paper = FOUND.paper(HOEFFDING)
+    first = replace(FOUND[HOEFFDING], builder=broken)
+    second = replace(FOUND[OWN[1]], expected=Verdict.REFUTED)
+    found = Catalogue([replace(paper, claims=(first,)),
+                       replace(FOUND.paper(OWN[1]), claims=(second,))])  # fmt: skip
+    names = [HOEFFDING, OWN[1]]
+    told = list(examine(found, names))
+    assert [(each.claim, each.check) for each in told[:2]] == [
+        (HOEFFDING, "builds"), (OWN[1], EXPECTED),
+    ]  # fmt: skip
+    left = list(examine(found, names, [EXPECTED]))
+    assert left == [each for each in told if each.check != EXPECTED]

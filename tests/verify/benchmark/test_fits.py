@@ -1,6 +1,7 @@
 """The experiment of one fit: paired data, failures that stay, replay, tuning."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from verify.benchmark.blocks import MOST_BLOCKS, LastBlocks
 from verify.benchmark.checking import check_own
 from verify.benchmark.federation import draw
 from verify.benchmark.fits import FIT, federation_of
-from verify.benchmark.fitting import fit
+from verify.benchmark.fitting import _models, fit
 from verify.benchmark.methods import parse_method, parse_methods
 from verify.benchmark.metrics import METRICS, accuracies, contingency, rand_index, recovered
 from verify.benchmark.warming import first_clients
@@ -214,3 +215,20 @@ def test_classes_have_an_accuracy_and_linear_responses_have_none():
         assert low <= values["worst-decile"] <= values["accuracy"] <= high
         right = 1.0 - values["accuracy"] if response == "logistic" else -1.0
         assert values["wrong"] == right
+
+
+def test_a_client_has_the_model_of_its_label_also_where_a_label_is_not_given():
+    """Nobody has label 1."""
+    table = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
+    labels, models = _models(SimpleNamespace(labels_=[2, 0, 2], models_=table), 3)
+    assert labels.tolist() == [2, 0, 2]
+    assert models.tolist() == [table[2], table[0], table[2]]
+    labels, models = _models(SimpleNamespace(labels_=[2, 0, 2]), 3)
+    assert labels.tolist() == [2, 0, 2]
+    assert models is None
+    assert _models(SimpleNamespace(models_=table), 3) == (None, None)
+    for wrong in ([3, 0, 2], [-1, 0, 2]):
+        with pytest.raises(ValueError, match="with labels_ below k"):
+            _models(SimpleNamespace(labels_=wrong, models_=table), 3)
+    with pytest.raises(ValueError, match="one a client"):
+        _models(SimpleNamespace(labels_=[0, 1], models_=table), 3)

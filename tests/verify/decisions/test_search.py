@@ -17,6 +17,7 @@ from verify.decisions.search import (
     IntRange,
     LogInterval,
     NoPoint,
+    SearchResult,
     search_counterexample,
 )
 
@@ -373,3 +374,11 @@ def test_a_part_without_a_start_does_not_hide_the_parts_behind_it() -> None:
     found = search._part_by_part(state, domain, 400, rng, starts)
     assert list(found) == ["x from 0.5 to 1"]
     assert -0.05 < found["x from 0.5 to 1"] <= 0.0
+
+
+def test_a_search_that_was_not_made_saw_no_point_and_came_close_to_nothing() -> None:
+    none = SearchResult.none()
+    assert none.summary == "no counterexample at 0 points; closest -inf"
+    assert (none.found, none.witness, none.violation, none.rechecked) == (False, None, None, None)
+    assert (none.by_method, none.by_part, none.largest_at) == ({}, {}, None)
+    assert none.n_evaluations == none.n_outside == none.n_undefined == none.n_rounding == 0

@@ -14,6 +14,7 @@ from trials.run.executors import make_executor
 from trials.run.store import RunStore
 from verify.claims.searching import search
 from verify.decisions.domain import Choice, Interval, IntRange, LogInterval
+from verify.mutation import opened
 from verify.mutation.examination import Examination, Standing
 from verify.mutation.mutants import mutants
 from verify.mutation.opened import _move, _wider, open_condition
@@ -211,3 +212,48 @@ def test_a_cell_is_moved_next_to_the_edge_and_as_far_as_it_may() -> None:
     above = [c["size"] for c in _move({"size": 100.0}, lambda c: c["size"] > 250.0)]
     assert 250.0 < above[1] <= 250.0 * 2 ** (1 / 32) < above[0]
     assert not list(_move({"size": 100.0}, lambda _cell: False))
+
+
+@pytest.fixture
+def outside(monkeypatch):
+    """``outside(known, edge)``: cells with sizes from 1 to 3.1, as far as they may cost."""
+
+    def found(known, edge=None):
+        least = {"original": 3.1, "weaker": 1.0}
+        monkeypatch.setattr(opened, "cells_of", lambda _procedure: known)
+        monkeypatch.setattr(
+            opened, "takes", lambda procedure, cell: cell["size"] >= least[procedure]
+        )
+        monkeypatch.setattr(opened, "cost_of", lambda _procedure, cell: cell["cost"])
+        return opened._cells("original", "weaker", edge or {})
+
+    return found
+
+
+def test_every_start_gives_a_cell_next_to_the_edge_and_a_far_one_and_equal_ones_count_once(outside):
+    starts = ({"size": 16.0, "cost": 1.0}, {"size": 20.0, "cost": 1.0})
+    cells = outside(starts)
+    assert {cell["size"] for cell in cells} >= {1.0, 20.0 * 2**-4}  # half octaves down to 1
+    near = [cell["size"] for cell in cells if cell["size"] > 3.0]
+    assert len(cells) == 4
+    assert len(near) == 2
+    assert all(3.1 * 2 ** (-1 / 32) <= size < 3.1 for size in near)
+    assert outside((starts[0],) * 3) == cells[:2]
+    assert outside(starts, {"size": 2.0}) == ({"size": 2.0, "cost": 1.0},)
+    assert outside(starts, {"size": 5.0}) == ()
+
+
+def test_cells_outside_are_spread_over_the_starts_and_no_dearer_than_four_times(outside):
+    starts = tuple({"size": 16.0, "cost": 1.0, "other": float(i + 1)} for i in range(9))
+    cells = outside(starts)
+    assert len(cells) == 8  # two for each of four starts
+    assert [cell["other"] for cell in cells[::2]] == [1.0, 3.0, 5.0, 7.0]
+    moved = outside(starts, {"size": 2.0})
+    assert [cell["other"] for cell in moved] == [1.0, 3.0, 5.0, 7.0]
+    assert outside(starts, {"size": 2.0, "cost": 4.0}) == tuple(
+        {**cell, "cost": 4.0} for cell in moved
+    )
+    assert outside(starts, {"size": 2.0, "cost": 4.5}) == ()
+    # where no chosen start can leave the condition, the others are asked, up to the first
+    late = (*({**start, "size": 1e6} for start in starts[:8]), starts[8])
+    assert {cell["other"] for cell in outside(late)} == {9.0}

@@ -164,6 +164,8 @@ def test_trends_check_override_and_describe():
         build.override({"scale": 1.0})
     with pytest.raises(InvalidParameter, match="three or more distinct"):
         along(scales=(0.2, 0.5)).check()
+    with pytest.raises(InvalidParameter, match="three or more distinct"):
+        along(scales=(0.2, 0.5, 0.9, 0.5)).check()
     with pytest.raises(InvalidParameter, match="a cell has no scale"):
         replace(build, cells=({"law": "coin"},)).check()
     with pytest.raises(InvalidParameter, match="has 0 trends"):

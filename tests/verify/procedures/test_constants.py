@@ -259,6 +259,9 @@ def test_one_cell_that_excludes_every_choice_is_the_whole_witness(tmp_path):
     shown = {s.label: dict(zip(s.x, s.y, strict=True)) for s in figure.series}
     assert shown["$m=10$, $d=2$"][0.5] > shown["$m=10$, $d=2$"][1.0] > 1
     assert shown["$m=1280$, $d=4$"][0.5] > 1 > shown["$m=1280$, $d=4$"][1.0]
+    # a line joins the choices in their order, whatever the order in which they are listed
+    turned, _ = tried(replace(base, choices=(1.0, 0.5)), tmp_path, seed=1)
+    assert all(list(line.x) == [0.5, 1.0] for line in turned.figures[0].series)
 
 
 def test_lost_trials_count_against_the_bound(tmp_path):

@@ -10,6 +10,8 @@ import sympy as sp
 from trials.checks import InvalidParameter
 from verify.decisions.search import Choice, Interval, IntRange, LogInterval
 from verify.evidence import Verdict
+from verify.papers import catalogue
+from verify.procedures.base import PROFILES
 from verify.procedures.search import Search
 from verify.proofs.propositions import Proposition
 
@@ -261,3 +263,28 @@ def test_a_repeated_search_begins_elsewhere_with_more_evaluations():
     assert first != second
     assert once.with_budget(50).budget == 50
     assert once.with_budget(5000).budget == 200  # no budget grows
+
+
+def test_visited_points_meet_the_constraints():
+    """The closest points to a counterexample lie beyond them."""
+    below = statement(2.0, constraints=lambda point: point["x"] < 0.25)
+    free = {point["x"] for point in statement(2.0).visited(20)}
+    found = [point["x"] for point in below.visited(20)]
+    assert max(free) > 0.9
+    assert 0.2 < max(found) < 0.25
+    assert len(found) >= 20
+
+
+def test_a_proof_takes_the_place_of_a_search_only_where_it_is_enough():
+    claim = catalogue([])["sxy.eq35"]
+    proved = replace(claim.build(PROFILES["quick"]), budget=64)
+    assert proved.proof_is_enough
+    assert not claim.build(PROFILES["standard"]).proof_is_enough
+    alone = proved.decide(None, 0.05)
+    beside = replace(proved, proof_is_enough=False).decide(None, 0.05)
+    assert alone.proved is not None
+    assert (alone.n_trials, alone.verdict) == (0, Verdict.SUPPORTED)
+    assert alone.summary == "proved; the certificate was checked instead of a search"
+    assert beside.n_trials > 0
+    assert beside.summary.startswith("proved; no counterexample at ")
+    assert beside.proved == alone.proved

@@ -165,6 +165,8 @@ def test_the_map_shows_the_onset_at_every_value_and_the_settings(tmp_path):
     (drawn,) = tried(built, tmp_path)[0].figures
     needed, has = drawn.series
     assert needed.y[:2] == pytest.approx([2000.0, 500.0], rel=0.01)
+    assert needed.y[0] >= 2000.0  # from a line on upwards all conditions hold
+    assert needed.y[1] >= 500.0
     assert needed.y[2] is None  # no size up to the largest is enough
     assert needed.y[3] == pytest.approx(1.0, rel=0.01)  # the smallest size is
     assert (has.x, has.y) == ([2.0], [400.0])

@@ -14,10 +14,12 @@ from verify.evidence import Evidence, Verdict, with_record
 from verify.papers import catalogue
 from verify.plan import plan
 from verify.procedures.base import PROFILES
+from verify.proofs.coq import __main__ as task_of_coq
 from verify.proofs.coq import asked, records, scripts, theorems
-from verify.proofs.coq.compiler import AXIOMS, Coq, axioms_of, refuse_commands
+from verify.proofs.coq.compiler import AXIOMS, Compiled, Coq, axioms_of, refuse_commands
 from verify.proofs.coq.gallina import definedness, relation, text_of
 from verify.proofs.coq.theorems import Theorem
+from verify.proofs.failures import registered
 
 needs_coq = pytest.mark.skipif(
     shutil.which("coqc") is None, reason="coqc is not on the path (apt-get install coq)"
@@ -60,6 +62,9 @@ def changed(name, by):
         (["max", "x", ["^", "y", "2"]], "Rmax x (y ^ 2)"),
         (["^", ["*", "-1", "x"], "2"], "(- x) ^ 2"),
         (["*", ["^", "x", "-2"], ["^", "y", "-1"]], "1 / x ^ 2 / y"),
+        (["^", ["^", "x", "2"], "3"], "(x ^ 2) ^ 3"),
+        (["^", ["^", ["+", "x", "1"], "-1"], "2"], "(/ (x + 1)) ^ 2"),
+        (["^", ["^", "x", "1/2"], "3"], "sqrt x ^ 3"),
     ],
 )
 def test_terms_are_written_as_a_person_writes_them(term, text):
@@ -254,3 +259,100 @@ def test_a_claim_is_parted_from_what_it_divides_by_once(kind, whole, monkeypatch
     parted = ["signs.", "split; [| repeat split; defined]."] if whole and not passes_on else []
     assert lines == [*parted, "tactic."]
     assert told == [whole and passes_on]
+
+
+# -- The task --------------------------------------------------------------------------------------
+
+
+CLAIMS = ["sxy.eq35", "ifca.eq27", "ifca.thm2-contraction"]
+
+
+@pytest.fixture
+def task(monkeypatch):
+    """The task with a Coq that compiles what it is told, and what it would record."""
+    found = SimpleNamespace(axioms={}, failing=set(), written=[])
+
+    class Made:
+        version = "8.18"
+
+        def __init__(self, _folder):
+            pass
+
+        def compile(self, name, _document):
+            return Compiled(good=name not in found.failing, message="no proof", seconds=1.5)
+
+        def axioms(self, group):
+            return tuple(sorted({axiom for name in group for axiom in found.axioms.get(name, ())}))
+
+    monkeypatch.setattr(task_of_coq, "Coq", Made)
+    monkeypatch.setattr(
+        task_of_coq.records,
+        "write",
+        lambda name, _theorem, told: found.written.append((name, told)),
+    )
+    return found
+
+
+def test_the_axioms_of_the_tally_are_those_of_every_group(task, monkeypatch, capsys):
+    monkeypatch.setattr(task_of_coq, "_GROUP", 1)
+    first, second, _ = sorted(AXIOMS)[:3]
+    task.axioms = {"sxy_eq35": [second], "ifca_eq27": [first]}
+    assert task_of_coq.main(CLAIMS) == 0
+    *lines, tally, axioms = capsys.readouterr().out.splitlines()
+    assert axioms == f"axioms: {first}, {second}"
+    assert tally == "3 compiled by Coq 8.18 in 4 CPU s, 0 not"
+    assert {line.split()[0] for line in lines} == {*CLAIMS, "ifca", "sxy"}
+    assert not task.written
+    task.axioms = {}
+    assert task_of_coq.main(CLAIMS[:1]) == 0
+    assert capsys.readouterr().out.endswith("axioms: none\n")
+
+
+def test_theorems_that_rest_on_another_axiom_are_not_recorded(task, monkeypatch, capsys):
+    monkeypatch.setattr(task_of_coq, "_GROUP", 1)
+    task.axioms = {"ifca_eq27": ["Mine.false"]}
+    assert task_of_coq.main(["--write", *CLAIMS]) == 1
+    said = "theorems rest on Mine.false, which the reals do not assume"
+    assert capsys.readouterr().out.splitlines()[-1] == said
+    names = [name for name, _ in task.written]
+    assert "ifca.eq27" not in names
+    assert len(names) == len(set(names)) < 3
+
+
+def test_a_theorem_that_does_not_compile_is_told_and_fails_the_task(task, capsys):
+    task.failing = {"ifca_eq27"}
+    assert task_of_coq.main(CLAIMS) == 1
+    told = capsys.readouterr().out
+    assert "ifca.eq27  does not compile, " in told
+    assert ": no proof" in told
+    assert "2 compiled by Coq 8.18 in 3 CPU s, 1 not" in told
+    # where proofs are looked for, a claim without one is no failure
+    assert task_of_coq.main(["--write", *CLAIMS]) == 0
+    assert {name for name, _ in task.written} == {"sxy.eq35", "ifca.thm2-contraction"}
+    for name, told in task.written:
+        assert told["registered"] == registered(planned(name).claim.statement)
+        assert (told["coq"], told["axioms"]) == ("8.18", [])
+
+
+def test_only_claims_without_a_record_are_asked_where_they_are_wanted(task, monkeypatch, capsys):
+    assert task_of_coq.main(["--write", "--missing", *CLAIMS]) == 0
+    assert not task.written
+    assert capsys.readouterr().out == "0 compiled by Coq 8.18 in 0 CPU s, 0 not\naxioms: none\n"
+    missing = theorems_of("ifca.eq27")[0].theorem
+    known = task_of_coq.records.recorded
+    monkeypatch.setattr(
+        task_of_coq.records, "recorded", lambda one: None if one == missing else known(one)
+    )
+    assert task_of_coq.main(["--write", "--missing", *CLAIMS]) == 0
+    assert [name for name, _ in task.written] == ["ifca.eq27"]
+
+
+def test_a_sample_of_the_task_is_spread_over_the_recorded_theorems(task, monkeypatch, capsys):
+    names = ["sxy.eq35", "ifca.eq27", "ifca.thm2-contraction", "odcl.remark14"]
+    monkeypatch.setattr(
+        task_of_coq.records, "every", lambda: [(None, {"claim": name}) for name in names]
+    )
+    assert task_of_coq.main(["--sample", "2"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    compiled = {line.split("  ")[0] for line in lines if line.endswith(" CPU s")}
+    assert compiled == {"sxy.eq35", "ifca.thm2-contraction"}
