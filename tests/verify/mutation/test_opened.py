@@ -96,6 +96,8 @@ def test_equality_is_tried_at_the_edge_alone(judged):
     strict = toy(strict=True)
     found = judged(strict)[1]
     assert found["limit: equality allowed"].outcome == "true here"  # 1 <= 1
+    # though equality is allowed, the condition is needed
+    assert found["limit: right side 0.9 times as large"].outcome == "refuted"
     mutant = conditions(strict.statement)["condition limit: equality allowed"]
     procedures = [
         replace(strict, statement=s).build(QUICK) for s in (strict.statement, mutant.statement)

@@ -6,6 +6,7 @@ digits than the ball has, so that a ball without its radius does not hold the va
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from fractions import Fraction
@@ -20,7 +21,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trials.checks import InvalidParameter
+from verify.proofs.algebra_terms import Terms
 from verify.proofs.certificate import PRECISIONS, proved
+from verify.proofs.checker import Goal, names
 from verify.proofs.terms import _FOLDS, _FUNCTIONS, Term, checkers, enclose, neutral, rational
 
 _DIGITS = 60  # a ball of 64 bits has about 19
@@ -171,3 +174,33 @@ def test_roots_and_symbols_are_powers_and_names_for_the_checker() -> None:
     assert neutral(x**y) == ["^", "x", "y"]
     with pytest.raises(InvalidParameter, match=r"tan\(x\) cannot be written as an exact term"):
         neutral(sp.tan(x))
+
+
+def test_limits_of_a_variable_are_written_without_it():
+    """A root of x + 1 holds x, so that x >= sqrt(x + 1) gives no limit."""
+    x, y, z = "x", "y", "z"
+    root = ["^", ["+", x, "1"], "1/2"]
+    goal = Goal((x, y, z), (
+        (">", ["+", z, "0"]),
+        (">=", ["+", ["*", "2", x], ["*", "-1", y]]),
+        (">=", ["+", "5", ["*", "-1", x, z]]),
+        (">=", ["+", x, ["*", "-1", root]]),
+        (">=", ["+", x, ["*", "-1", ["^", y, "2"]]]),
+    ), (">=", ["+", x, "1"]))  # fmt: skip
+    low, high = Terms(goal).limits(x)
+    assert [each for each in (*low, *high) if x in names(each)] == []
+    values = {y: Fraction(3), z: Fraction(2)}
+    assert sorted(at(each, values) for each in low) == [Fraction(3, 2), 9]
+    assert [at(each, values) for each in high] == [Fraction(5, 2)]
+    assert Terms(goal).limits(z)[0] == ["0"]
+
+
+def at(term, values):
+    """The value of a term of sums, products and whole powers."""
+    if isinstance(term, str):
+        return values[term] if term in values else Fraction(term)
+    op, *parts = term
+    if op == "^":
+        return at(parts[0], values) ** int(parts[1])
+    found = [at(part, values) for part in parts]
+    return sum(found) if op == "+" else math.prod(found)
