@@ -5938,6 +5938,344 @@ MEANINGS: tuple[Meaning, ...] = (
         "the curve is the mean over the trials, which the caption calls a median",
         "verify/benchmark/test_twins",
     ),
+    # -- forty lines drawn with a second seed: experiments and what decides, proves and compares
+    Meaning(
+        "verify/benchmark/contrasts.py",
+        "return self.level / (2 * max(self.n_limits, 1))",
+        "return self.level / max(self.n_limits, 1)",
+        "each of the two limits of a pair spends the level of both",
+        "verify/benchmark/test_twins",
+    ),
+    Meaning(
+        "trials/experiments/odcl/neighbours.py",
+        'largest = np.argsort(-count, kind="stable")[:k]',
+        "largest = np.flatnonzero(count >= np.sort(count)[-min(k, count.size)])",
+        "every group as large as the k-th stays: a tie leaves more than k groups",
+        "trials/experiments/test_odcl_neighbours",
+    ),
+    Meaning(
+        "trials/experiments/ifca/identities.py",
+        '"exact_error", "extra_error",',
+        '"extra_error", "exact_error",',
+        "the columns of the two errors are named in the other order",
+        "trials/experiments/test_ifca_paired",
+        missed=True,
+    ),
+    Meaning(
+        "trials/clustering/convex/newton.py",
+        "at, g, problem, not worst <= DOUBLE, first, second,",
+        "at, g, problem, False, first, second,",
+        "the products are never compensated, whatever the condition",
+        "trials/clustering/test_convex_kernels",
+    ),
+    Meaning(
+        "verify/mutation/opened.py",
+        "found.setdefault(repr(sorted(cell.items())), cell)",
+        "found.setdefault(repr(sorted(cell)), cell)",
+        "cells are told apart by the names of their parameters: only the first is kept",
+        "verify/mutation/test_opened",
+        missed=True,
+    ),
+    Meaning(
+        "verify/mutation/mutants.py",
+        "for term in statement.terms]\n    made += _failures",
+        "for term in statement.terms[1:]]\n    made += _failures",
+        "the leading term is never dropped",
+        "verify/mutation/test_mutants",
+    ),
+    Meaning(
+        "verify/procedures/search.py",
+        (
+            "            self.seed,\n            constraints=self.constraints,\n            "
+            "tolerance=self.tolerance,\n        )\n        found = ["
+        ),
+        (
+            "            self.seed,\n            tolerance=self.tolerance,\n        )\n        "
+            "found = ["
+        ),
+        "points that miss the constraints count as visited",
+        "verify/procedures/test_search",
+        missed=True,
+    ),
+    Meaning(
+        "trials/clustering/sparse/balance.py",
+        "now = min(delta[k], math.sqrt(0.1 * goal / max(square, float(size))))",
+        "now = min(delta[k], 0.1 * goal / max(square, float(size)))",
+        "the first smoothing is the square of what is meant",
+        "trials/clustering/test_sparse_kernels",
+        missed=True,
+    ),
+    Meaning(
+        "trials/mixed_regression/settled_rounds.py",
+        "self.gross[j] += self.weights[i]",
+        "self.gross[j] += sign * self.weights[i]",
+        "a client that leaves lowers the gross sums, so that cancellation is never noticed",
+        "trials/mixed_regression/test_settled_rounds",
+    ),
+    Meaning(
+        "verify/procedures/rounds.py",
+        "counts = [min(sampling.first, budget)] * len(cells)",
+        "counts = [sampling.first] * len(cells)",
+        "a first round larger than the budget is drawn in full",
+        "verify/procedures/test_stored_trials",
+    ),
+    Meaning(
+        "trials/experiments/ifca/identities.py",
+        "    for trial in range(n_trials):\n        vectors = mx.bernoulli_vectors(rng, k, d)\n",
+        "    vectors = mx.bernoulli_vectors(rng, k, d)\n    for trial in range(n_trials):\n",
+        "the vectors are drawn once a block, and its trials are equal",
+        "trials/experiments/test_ifca_paired",
+    ),
+    Meaning(
+        "verify/conformance/__init__.py",
+        'told=f"it cannot be built: {error}")\n            continue',
+        'told=f"it cannot be built: {error}")\n            return',
+        "after a claim that cannot be built no other one is examined",
+        "verify/test_conformance",
+        missed=True,
+    ),
+    Meaning(
+        "trials/laws/step_tail.py",
+        "_LARGEST_BOUND = 1e100",
+        "_LARGEST_BOUND = 1e160",
+        "the square of the largest bound overflows, and the limit of its probability is 0",
+        "trials/laws/test_step_tail",
+    ),
+    Meaning(
+        "verify/benchmark/pages.py",
+        "else ''}{found[0][1]})\"",
+        "else ''}{found[-1][1]})\"",
+        "the reason that is called the first one's is the last one's",
+        "verify/benchmark/test_pages",
+    ),
+    Meaning(
+        "verify/procedures/search.py",
+        "if proved is not None and self.proof_is_enough:",
+        "if proved is not None:",
+        "a proof that is not enough replaces the search",
+        "verify/proofs/test_shelf",
+    ),
+    Meaning(
+        "trials/clustering/kmeans/seeding.py",
+        (
+            "            if cost < inertia[b]:\n                inertia[b], n_iter[b], ok[b] = "
+            "cost, steps, converged\n"
+        ),
+        (
+            "            n_iter[b], ok[b] = steps, converged\n            if cost < "
+            "inertia[b]:\n                inertia[b] = cost\n"
+        ),
+        "the iterations and the end of the last start are reported, not those of the best one",
+        "trials/clustering/test_kmeans",
+        missed=True,
+    ),
+    Meaning(
+        "trials/experiments/sxy/deviation.py",
+        "norm = np.full(n_trials, np.sqrt(np.sum(sizes**2)))",
+        "norm = np.full(n_trials, np.sqrt(len(sizes)) * sizes.mean())",
+        "the norm of the sizes is that of equal sizes",
+        "trials/experiments/test_sxy_phase_two",
+        missed=True,
+    ),
+    Meaning(
+        "trials/mixed_regression/moment_descent.py",
+        "batch.anchor_features[going], batch.anchor_responses[going], theta[going],",
+        "batch.anchor_features[: going.size], batch.anchor_responses[: going.size], theta[going],",
+        "after an anchor has stopped, the others read the data of those before them",
+        "trials/mixed_regression/test_moment_descent",
+    ),
+    Meaning(
+        "verify/proofs/algebra_terms.py",
+        "if x in names(term)}",
+        "if x in term}",
+        (
+            "a variable deep inside a root or a logarithm is not seen there, and stands in its "
+            "own limit"
+        ),
+        "verify/proofs/test_terms",
+        missed=True,
+    ),
+    Meaning(
+        "verify/proofs/coq/__main__.py",
+        (
+            '            if more := sorted(assumed - AXIOMS):\n                print(f"theorems '
+            "rest on {', '.join(more)}, which the reals do not assume\")\n                return "
+            "1\n            if options.write:\n                for made in "
+            "group:\n                    made.record(coq.version, found)\n"
+        ),
+        (
+            "            if options.write:\n                for made in "
+            "group:\n                    made.record(coq.version, found)\n            if more := "
+            "sorted(assumed - AXIOMS):\n                print(f\"theorems rest on {', "
+            "'.join(more)}, which the reals do not assume\")\n                return 1\n"
+        ),
+        "theorems that rest on a foreign axiom are recorded before the run fails",
+        "verify/proofs/test_coq",
+        missed=True,
+    ),
+    Meaning(
+        "verify/proofs/coq/__main__.py",
+        "assumed |= set(found)",
+        "assumed = set(found)",
+        "the axioms of the tally are those of the last group of claims",
+        "verify/proofs/test_coq",
+        missed=True,
+    ),
+    Meaning(
+        "verify/procedures/constants.py",
+        "            mine.sort(key=lambda pair: pair[0])\n            series.append(",
+        "            series.append(",
+        "the line over the choices joins them in the order of the cells",
+        "verify/procedures/test_constants",
+        missed=True,
+    ),
+    Meaning(
+        "trials/ifca/skipping.py",
+        "self.inside[going] = chosen",
+        "self.inside[going] |= chosen",
+        "a run that has left the skipper keeps its old radius when it comes back",
+        "trials/ifca/test_skipping",
+        missed=True,
+    ),
+    Meaning(
+        "trials/clustering/sparse/release.py",
+        "name[parts], new)",
+        "name[parts], labels)",
+        "the parts of an earlier stage are fused again by each later one",
+        "trials/clustering/test_sparse_kernels",
+        missed=True,
+    ),
+    Meaning(
+        "verify/procedures/comparison.py",
+        "if len(set(values)) != len(values) or len(values) < 3:",
+        "if len(set(values)) < 3:",
+        "a sequence may hold one value of the parameter twice",
+        "verify/procedures/test_comparison",
+        missed=True,
+    ),
+    Meaning(
+        "trials/mixed_regression/gram_rounds.py",
+        "return np.maximum(values, 0.0), np.ascontiguousarray(columns.transpose(0, 2, 1))",
+        "return np.maximum(values, 0.0), columns",
+        "large matrices have their eigenvectors one a column, small ones one a row",
+        "trials/experiments/test_sxy_phase_two",
+    ),
+    Meaning(
+        "trials/laws/step_tail.py",
+        "    out = np.zeros(mean.shape)\n    usable",
+        "    out = np.full(mean.shape, -np.inf)\n    usable",
+        "an interval without a finite moment counts as impossible, not as certain",
+        "trials/laws/test_step_tail",
+        missed=True,
+    ),
+    Meaning(
+        "verify/proofs/coq/gallina.py",
+        'inner = f"{_in(inner, _APPLIED)} ^ {size}", _POWER',
+        'inner = f"{_in(inner, _POWER)} ^ {size}", _POWER',
+        "a power of a power has no parentheses, and Coq reads a ^ (b ^ c)",
+        "verify/proofs/test_coq",
+        missed=True,
+    ),
+    Meaning(
+        "trials/clustering/convex/weighted.py",
+        "primal=_primal(problem, u) * scale * scale",
+        "primal=_primal(problem, u) * scale",
+        "the objective of a certified record has the unit of a length",
+        "trials/clustering/test_convex_proofs",
+    ),
+    Meaning(
+        "trials/ifca/linear.py",
+        "first.pop() if first else draw_pair(draw, iteration)",
+        "first.pop() if first else draw_pair(draw, iteration - 1)",
+        "the second iteration sees the first one's data again",
+        "trials/ifca/test_linear",
+    ),
+    Meaning(
+        "trials/laws/noise.py",
+        "while high - low > 4e-15 * high:",
+        "while high - low > 4e-15 * bound:",
+        "the error of a small singular value is relative to the largest one",
+        "trials/laws/test_noise",
+        missed=True,
+    ),
+    Meaning(
+        "verify/mutation/conditions.py",
+        (
+            "        if assumption_named(mutant.statement, mutant.term).right == "
+            "-sp.oo:\n            self._needless.add(mutant.term)\n"
+        ),
+        "        self._needless.add(mutant.term)\n",
+        "a condition whose weaker form holds counts as needless: its other forms are not tried",
+        "verify/mutation/test_opened",
+        missed=True,
+    ),
+    Meaning(
+        "verify/mutation/examination.py",
+        (
+            "        spent, seconds = 0, 0.0\n        while missing := demands(procedure, "
+            "self.placebos, self.store, level):\n"
+        ),
+        (
+            "        while missing := demands(procedure, self.placebos, self.store, "
+            "level):\n            spent, seconds = 0, 0.0\n"
+        ),
+        "every round may spend the whole allowance of new trials",
+        "verify/mutation/test_score",
+    ),
+    Meaning(
+        "trials/networks/images.py",
+        "original=all(known))",
+        "original=all(known[:-1]))",
+        "the test batch may differ from the published one",
+        "trials/networks/test_images",
+        missed=True,
+    ),
+    Meaning(
+        "verify/decisions/search.py",
+        "            largest=-math.inf,\n            largest_at=None,",
+        "            largest=0.0,\n            largest_at=None,",
+        "a search that was not made has come as close as equality",
+        "verify/decisions/test_search",
+        missed=True,
+    ),
+    Meaning(
+        "trials/mixed_regression/fed_regression_kernels.py",
+        "if loss < least:",
+        "if loss <= least:",
+        "among equal losses the last model is chosen, not the first",
+        "trials/mixed_regression/test_fed_regression",
+    ),
+    Meaning(
+        "trials/mixed_regression/gram_rounds.py",
+        "for later in range(t + 1, len(path)):",
+        "for later in range(t + 2, len(path)):",
+        "the step that is not taken stays in the path",
+        "trials/experiments/test_sxy_phase_two",
+    ),
+    Meaning(
+        "verify/benchmark/fitting.py",
+        "return found, table[found]",
+        "return found, table[np.unique(found, return_inverse=True)[1]]",
+        "a label counts by its rank: after an empty cluster the models are those of others",
+        "verify/benchmark/test_fits",
+        missed=True,
+    ),
+    Meaning(
+        "verify/procedures/vacuity.py",
+        "return math.exp(high)",
+        "return math.exp(low)",
+        "the size is rounded down, to one at which a condition fails",
+        "verify/procedures/test_vacuity",
+        missed=True,
+    ),
+    Meaning(
+        "trials/methods/cfl.py",
+        "and norms[own].max() > epsilon_2 * unit",
+        "and norms.max() > epsilon_2 * unit",
+        "a cluster is split because a client of another one pulls",
+        "trials/methods/test_twins",
+    ),
+    # -- further lines of the sample from all packages
     Meaning(
         "verify/testing/subjects/rounds.py",
         "got.labels, call.unit)\n        if expected is None:\n",

@@ -390,5 +390,7 @@ def test_flows_balance_what_flows_of_that_size_can_carry(goal, share, start):
     np.testing.assert_allclose(left, found, rtol=1e-3)
     assert left[2] == 25.0
     assert left[:2].sum() <= goal
+    if start == 0.0:  # potentials of one unit move the values by a tenth of the goal, squared
+        np.testing.assert_allclose(delta[:2], np.sqrt(0.1 * goal / n))
     np.testing.assert_array_equal(x[:60], delta[labels[:60], None] * potentials[:60])
     assert (x[60] == 0.0).all()

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 import trials.ifca.skipping
 from trials.checks import InvalidParameter
-from trials.ifca.linear import run_ifca
+from trials.ifca.linear import PlainPass, run_ifca
 from trials.ifca.normal_matrices import NormalMatrices
-from trials.ifca.skipping import Skipper, operator_norms, run_ifca_skipping
+from trials.ifca.skipping import Skipper, Switch, operator_norms, run_ifca_skipping
 from trials.models.clients import ClientData
 from trials.models.run_status import RunStatus
 
@@ -495,3 +495,21 @@ def test_impossible_runs_are_refused():
     ):
         with pytest.raises(InvalidParameter, match=message):
             run_ifca_skipping(data=data, **(good | change))
+
+
+def test_a_run_that_comes_back_to_the_skipper_is_labelled_anew():
+    """It was away for the models in the other order, and comes back with the first ones."""
+    data, truth = draw_data(np.random.default_rng(0), [5] * 8, 2, 3)
+    switch = Switch(data, truth[None], 10, np.inf, None, 1e12)
+    labels, there = np.full((1, 8), -1), []
+    for t, inside in enumerate([True, True, False, True, True, False, False, True]):
+        switch._choose = lambda _going, _budget, to=inside: (np.array([to]), 0.0)
+        models = truth.copy() if inside else truth[::-1].copy()
+        descent = np.zeros_like(models)
+        switch.add(t, np.arange(1), models, labels, descent)
+        expected, summed = np.full((1, 8), -1), np.zeros_like(models)
+        PlainPass(data, truth[None]).label_and_add(models, expected, summed)
+        np.testing.assert_array_equal(labels, expected)
+        np.testing.assert_allclose(descent, summed, atol=1e-12 * np.abs(summed).max())
+        there.append(labels[0, 0])
+    assert there == [0, 0, 1, 0, 0, 1, 1, 0]
