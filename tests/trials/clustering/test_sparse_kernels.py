@@ -320,9 +320,9 @@ def test_a_step_goes_on_as_far_as_the_objective_falls(d):
         assert out[2] == first + 2
 
 
-@pytest.mark.parametrize("lam", [0.05, 0.02, 0.01])
+@pytest.mark.parametrize("lam", [0.05, 0.2, 0.3])
 def test_parts_that_pull_harder_than_their_edges_hold_are_released(lam):
-    """At small penalties a stage releases parts beside those of the stage before."""
+    """At the larger penalties some part of the first stage is left as it is by the second one."""
     rng = np.random.default_rng(3)
     n, d = 40, 3
     x = rng.standard_normal((n, d))
@@ -352,7 +352,8 @@ def test_parts_that_pull_harder_than_their_edges_hold_are_released(lam):
         if part:
             np.testing.assert_allclose(values[new[part[0]]], value)
     assert len(found) > 2
-    assert lam > 0.01 or released == {0, 1}
+    assert released == {0, 1}
+    assert lam < 0.1 or any(len(part) > 1 for part in expected[2:])
     same, _ = release(graph, labels, stages, q, 1e3, u)
     assert (same == labels).all()
 
