@@ -5940,13 +5940,6 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     # -- forty lines drawn with a second seed: experiments and what decides, proves and compares
     Meaning(
-        "verify/benchmark/contrasts.py",
-        "return self.level / (2 * max(self.n_limits, 1))",
-        "return self.level / max(self.n_limits, 1)",
-        "each of the two limits of a pair spends the level of both",
-        "verify/benchmark/test_twins",
-    ),
-    Meaning(
         "trials/experiments/odcl/neighbours.py",
         'largest = np.argsort(-count, kind="stable")[:k]',
         "largest = np.flatnonzero(count >= np.sort(count)[-min(k, count.size)])",
@@ -6237,13 +6230,6 @@ MEANINGS: tuple[Meaning, ...] = (
         "a search that was not made has come as close as equality",
         "verify/decisions/test_search",
         missed=True,
-    ),
-    Meaning(
-        "trials/mixed_regression/fed_regression_kernels.py",
-        "if loss < least:",
-        "if loss <= least:",
-        "among equal losses the last model is chosen, not the first",
-        "trials/mixed_regression/test_fed_regression",
     ),
     Meaning(
         "trials/mixed_regression/gram_rounds.py",

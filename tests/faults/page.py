@@ -208,9 +208,10 @@ entry is noticed when its place is rewritten.
 Some entries stand in functions that were drawn with a seed, by their length, or at drawn lines. The
 last two such samples give the share of ordinary lines. The one from all packages had 18 of 40 found
 at first. The one from experiments, algorithms and laws, and from what decides, mutates, proves and
-compares, had 18 of 40. The 133 entries before them stand at lines and branches that coverage had
-shown to be reached by no test. Two of them were found at first, so that the share of all entries
-has fallen. A test finds each of them now.
+compares, had 16 of 38. Two more of its forty were found, but stood in the list before. The 133
+entries before them stand at lines and branches that coverage had shown to be reached by no test.
+Two of them were found at first, so that the share of all entries has fallen. A test finds each of
+them now.
 
 | package | written | found at first, limits |
 | --- | --- | --- |
