@@ -176,7 +176,7 @@ def test_roots_and_symbols_are_powers_and_names_for_the_checker() -> None:
         neutral(sp.tan(x))
 
 
-def test_limits_of_a_variable_are_written_without_it():
+def test_limits_of_a_variable_are_written_without_it() -> None:
     """A root of x + 1 holds x, so that x >= sqrt(x + 1) gives no limit."""
     x, y, z = "x", "y", "z"
     root = ["^", ["+", x, "1"], "1/2"]
@@ -195,7 +195,7 @@ def test_limits_of_a_variable_are_written_without_it():
     assert Terms(goal).limits(z)[0] == ["0"]
 
 
-def at(term, values):
+def at(term: Any, values: dict[str, Fraction]) -> Fraction:
     """The value of a term of sums, products and whole powers."""
     if isinstance(term, str):
         return values[term] if term in values else Fraction(term)
@@ -203,4 +203,4 @@ def at(term, values):
     if op == "^":
         return at(parts[0], values) ** int(parts[1])
     found = [at(part, values) for part in parts]
-    return sum(found) if op == "+" else math.prod(found)
+    return sum(found, Fraction(0)) if op == "+" else math.prod(found, start=Fraction(1))
