@@ -51,6 +51,7 @@ _KNOWN = (
     ("bounds.statement", "OutsideTheorem"),
     ("trials.run.store", "StoreError"),
     ("trials.run.executors", "ExecutorError"),
+    ("verify.proofs.shelf", "Damaged"),
 )
 
 

@@ -96,11 +96,12 @@ def _write_scripts(claims: Sequence[str], claims_files: Sequence[str]) -> None:
     """Print the statements, over the domain of their certificates where they have one."""
     for planned in plan(catalogue(claims_files), claims, PROFILES["quick"]).claims:
         name = str(planned.selection)
-        proposition = getattr(planned.procedure, "proposition", None)
-        if proposition is None:
+        propositions = _propositions(planned.procedure)
+        if not propositions:
             raise InvalidParameter(f"{name}: its two sides are not formulas; choose another claim")
-        proved = stored(proposition)
-        say(smt2(proposition.statement() if proved is None else _of_numbers(proved), name))
+        for each in propositions:
+            proved = stored(each)
+            say(smt2(each.statement() if proved is None else _of_numbers(proved), name))
 
 
 def _of_numbers(proved: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from trials.checks import InvalidParameter
 from verify.proofs.checker import Term, number
+from verify.proofs.flattened import is_flat
 
 
 def smt2(statement: Mapping[str, Any], about: str = "") -> str:
@@ -25,7 +26,8 @@ def smt2(statement: Mapping[str, Any], about: str = "") -> str:
     Raises
     ------
     InvalidParameter
-        When the statement has a logarithm, an exponential or a power that is no number.
+        When the statement has a logarithm, an exponential, a power that is no number, a vector, a
+        sum over a family or a recursion.
 
     Examples
     --------
@@ -35,6 +37,8 @@ def smt2(statement: Mapping[str, Any], about: str = "") -> str:
     (assert (not (>= (* x x) 0.0)))
     (check-sat)
     """
+    if not is_flat(statement):
+        raise InvalidParameter("vectors, sums and recursions have no form in SMT-LIB")
     roots: dict[str, str] = {}
     more: list[str] = []
     given = [_relation(each, roots, more) for each in statement["given"]]

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,7 @@ from verify.procedures.search import Search
 from verify.proofs.algebra import Rejected, number
 from verify.proofs.certificate import proof
 from verify.proofs.refuting import check_failure
-from verify.proofs.shelf import known_shelves
+from verify.proofs.shelf import Damaged, known_shelves
 from verify.proofs.terms import checkers, neutral
 
 FAILURES = Path(__file__).parent / "failures"
@@ -86,7 +88,7 @@ def _witness(search: Search, statement: dict[str, Any]) -> dict[str, str] | None
     """Values at which a statement fails, with few digits, None where no point of a search does."""
     for point in search.visited(_POINTS):
         known = {**point, **search.symbols(point)}
-        if not all(isinstance(known.get(x), int | float) for x in statement["variables"]):
+        if not all(_is_finite(known.get(x)) for x in statement["variables"]):
             continue
         for digits in _DIGITS:
             values = {x: str(_rounded(known[x], digits)) for x in statement["variables"]}
@@ -96,6 +98,11 @@ def _witness(search: Search, statement: dict[str, Any]) -> dict[str, str] | None
                 continue
             return values
     return None
+
+
+def _is_finite(value: Any) -> bool:
+    """Whether a value is a number with digits, of Python or of NumPy."""
+    return isinstance(value, Real) and math.isfinite(value)
 
 
 def _rounded(value: Any, digits: int) -> Fraction:
@@ -223,7 +230,7 @@ def stored(claim: Claim, folders: Sequence[Path] | None = None) -> dict[str, Any
 
     Raises
     ------
-    Rejected
+    Damaged
         When the statement does not fail at the values.
     """
     if folders is None:
@@ -237,7 +244,9 @@ def stored(claim: Claim, folders: Sequence[Path] | None = None) -> dict[str, Any
         if document["registered"] != registered(claim.statement):
             return None
         found = {part: document[part] for part in ("statement", "values", "by")}
-    except (ValueError, LookupError, TypeError) as error:
-        raise Rejected(f"{path.name} holds no values: {str(error)[:80]}") from None
-    check_failure(found["statement"], found["values"])
+        check_failure(found["statement"], found["values"])
+    except Rejected as error:
+        raise Damaged(path, f"shows no failure: {error}") from None
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise Damaged(path, f"holds no values: {str(error)[:80]}") from None
     return found

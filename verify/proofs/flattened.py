@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from trials.checks import InvalidParameter
 from verify.proofs.checker import Goal, goal_of, left_by
 
 ABOUT = (
@@ -30,19 +31,27 @@ def flattened(
     """The statement about numbers with its certificate: the given one without those steps.
 
     Steps that end a branch are not checked again.
+
+    Raises
+    ------
+    InvalidParameter
+        When a relation is shown in one of two cases, as it may fail in the other one.
     """
     if is_flat(statement):
         return dict(statement), dict(certificate)
     shown: list[Goal] = []
 
-    def without(goal: Goal, step: Mapping[str, Any]) -> dict[str, Any]:
+    def without(goal: Goal, step: Mapping[str, Any], cases: bool = False) -> dict[str, Any]:
         if "then" not in step:  # it shows nothing to later steps
             return dict(step)
-        goals, below = left_by(goal, step), step.get("then", ())
+        goals, below = left_by(goal, step), step["then"]
         if step["step"] in ("gram", "each", "induct"):
+            if cases and step["step"] != "gram":
+                raise InvalidParameter("a relation that one case shows is not given in the other")
             shown.append(goals[-1])
-            return without(goals[-1], below[-1])
-        then = [without(*pair) for pair in zip(goals, below, strict=True)]
+            return without(goals[-1], below[-1], cases)
+        cases |= step["step"] == "cases"
+        then = [without(*pair, cases) for pair in zip(goals, below, strict=True)]
         return {**step, "then": then} if then else dict(step)
 
     start = goal_of(statement)

@@ -26,6 +26,7 @@ from typing import Any
 
 import flint
 
+from trials.checks import InvalidParameter
 from verify.proofs import handelman
 from verify.proofs.algebra_terms import Terms, product, ratio, total
 from verify.proofs.checker import (
@@ -78,6 +79,11 @@ def find(
     hints : facts on the way to the claim, in their order, as `with_hints` has them.
     steps : steps of the checker that are tried.
     unchecked : whether the tactics are tried although some points show that the statement is false.
+
+    Raises
+    ------
+    InvalidParameter
+        When a hint cannot be used.
     """
     _LEFT.set(steps)
     _END.set(time.process_time() + _SECONDS)
@@ -85,7 +91,7 @@ def find(
         goal = goal_of(statement)
         if not unchecked and goal.sums is None and not goal.runs and is_false(goal):
             return None
-        return with_hints(goal, hints, effort) if hints else attempt(goal, effort)
+        return with_hints(goal, hints, effort)
     except (Rejected, Stopped):
         return None
 
@@ -181,13 +187,30 @@ def with_hints(goal: Goal, hints: Sequence[Sequence[Any]], effort: int) -> Step:
     * ``("each", F, left, *hints)``: ``left >= 0`` at each member of F, and so its sum,
     * ``("induct", T, left, *hints)``: ``left >= 0`` after a step of the run T if before it,
     * ``("both", *hints)``: an equation by the two inequalities >= and <=.
+
+    Raises
+    ------
+    InvalidParameter
+        When a hint is none of these, or has a name that is unknown at its place.
     """
     if not hints:
         return attempt(goal, effort)
-    (kind, *rest), *others = hints
+    try:
+        return _by_hint(goal, *hints[0], others=hints[1:], effort=effort)
+    except (Rejected, InvalidParameter):
+        raise
+    except ERRORS as error:
+        told = f"{type(error).__name__}: {error}"
+        raise InvalidParameter(f"the hint {list(hints[0])!r:.120} cannot be used: {told}") from None
+
+
+def _by_hint(
+    goal: Goal, kind: str, *rest: Any, others: Sequence[Sequence[Any]], effort: int
+) -> Step:
+    """The step of a hint, then the others."""
     if kind == "gram":
         after_gram = lambda g: with_hints(g, others, effort)  # noqa: E731
-        return reduce_by(goal, {"step": "gram", "of": rest}, after_gram)
+        return reduce_by(goal, {"step": "gram", "of": list(rest)}, after_gram)
     if kind == "each":
         step = {"step": "each", "of": rest[0], "term": rest[1]}
         return reduce_by(goal, step, lambda g: with_hints(g, rest[2:], effort),
@@ -201,8 +224,8 @@ def with_hints(goal: Goal, hints: Sequence[Sequence[Any]], effort: int) -> Step:
         return reduce_by(goal, {"step": "both"}, lambda g: with_hints(g, rest, effort),
                          lambda g: with_hints(g, others, effort))  # fmt: skip
     if goal.sums is not None:
-        rest = [goal.sums.plain(part) if kind not in _NAMED and i < 2 else part
-                for i, part in enumerate(rest)]  # fmt: skip
+        rest = tuple(goal.sums.plain(part) if kind not in _NAMED and i < 2 else part
+                     for i, part in enumerate(rest))  # fmt: skip
     after = lambda g: with_hints(g, others, effort)  # noqa: E731
     if kind == "fact":  # in the variable Y, at a term in its place
         at, fact, *inner = rest
@@ -233,11 +256,13 @@ def attempt(goal: Goal, effort: int) -> Step:
     return first(
         goal,
         by_signs,
+        lambda g: by_concave_log(
+            g, effort
+        ),  # few steps, where `by_terms` would try all that it may
         by_terms,
         lambda g: by_roots(g, effort),
         lambda g: with_signs(g, lambda h: simplified(h, effort)),
         lambda g: with_roots(g, lambda h: by_squares(h, effort)),
-        lambda g: by_concave_log(g, effort),
         lambda g: with_signs(g, lambda h: by_tangents(h, effort)),
         lambda g: with_signs(g, lambda h: by_boxes(h)),
         lambda g: with_signs(g, lambda h: by_growth(h, effort)),

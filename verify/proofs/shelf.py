@@ -20,6 +20,13 @@ CERTIFICATES = "certificates"
 _OWN: dict[Path, None] = {}
 
 
+class Damaged(Rejected):
+    """A file of a shelf does not show what its place says.  The message says what to do."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(f"{path} {why}; delete it, or write it anew by `cfl-verify prove`")
+
+
 def known_shelves() -> tuple[Path, ...]:
     """The folders with certificates beside the package's own, in the order of their mention."""
     return tuple(_OWN)
@@ -50,7 +57,7 @@ def stored(
 
     Raises
     ------
-    Rejected
+    Damaged
         When the certificate does not prove the statement, or the statement is not this one.
     """
     own = proposition.statement()
@@ -58,19 +65,15 @@ def stored(
         path = path_of(own, shelf)
         if not path.is_file():
             continue
+        document = read(path, own)
+        statement = document["statement"]
         try:
-            text = path.read_text(encoding="utf-8")
-            document = json.loads(text)
-            statement, certificate = document["statement"], document["certificate"]
-            same = widens(statement, own)
-        except (ValueError, LookupError, TypeError) as error:
-            raise Rejected(f"{path.name} holds no certificate: {str(error)[:80]}") from None
-        if not same:
-            raise Rejected(f"{path.name} proves another statement")
-        _check(text)
+            _check(json.dumps([statement, document["certificate"]]))
+        except Rejected as error:
+            raise Damaged(path, f"holds no proof: {error}") from None
         return {
             "statement": statement,
-            "certificate": certificate,
+            "certificate": document["certificate"],
             "narrowed": proposition.optional(statement),
             "by": proposition.by,
             **({"lemmas": cited} if (cited := _cited(proposition)) else {}),
@@ -78,11 +81,29 @@ def stored(
     return None
 
 
+def read(path: Path, own: Mapping[str, Any]) -> dict[str, Any]:
+    """What a file holds of a statement: a form that says no less, and a certificate, unchecked.
+
+    Raises
+    ------
+    Damaged
+        When the file holds no certificate, or one of another statement.
+    """
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        found = {part: document[part] for part in ("statement", "certificate")}
+        same = widens(found["statement"], own)
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise Damaged(path, f"holds no certificate: {str(error)[:80]}") from None
+    if not same:
+        raise Damaged(path, "proves another statement")
+    return found
+
+
 @lru_cache(maxsize=1024)
 def _check(text: str) -> None:
-    """Refuse a file whose certificate does not prove its statement.  One text is checked once."""
-    document = json.loads(text)
-    check(document["statement"], document["certificate"])
+    """Refuse a certificate that does not prove its statement.  One text of both is checked once."""
+    check(*json.loads(text))
 
 
 def _cited(proposition: Proposition) -> list[str]:

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import asdict
+from fractions import Fraction
 
 import pytest
 from click.testing import CliRunner
@@ -9,6 +10,10 @@ from click.testing import CliRunner
 from trials.run.directory import STORE_NAME
 from trials.run.store import RunStore
 from verify.cli.app import application
+from verify.evidence import Verdict
+from verify.papers import catalogue
+from verify.procedures.base import PROFILES
+from verify.proofs import shelf
 from verify.session import RunConfig
 
 CLAIM = "odcl.remark19-own"
@@ -100,6 +105,93 @@ def test_a_claim_without_a_certificate_is_told_only_where_it_is_named(tmp_path):
     result = invoke("check-proof", tmp_path / "one", "p.b")
     assert result.exit_code == 3
     assert "p.b: the run has not decided this claim" in result.stderr
+
+
+OWN = """
+import sympy as sp
+
+from verify import api
+
+x = sp.Symbol("x")
+PUB = api.Publication(label="Nobody 1900", bibtex="@misc{nobody, year = {1900}}")
+
+
+def stated(name, bound):
+    return api.Statement(
+        id=f"mine.{name}", title="A sum", publication=PUB, source="Lemma 1", kind="deterministic",
+        quantifiers=r"\\forall x", observed="x + 1/x", relation=r"\\ge",
+        terms=(api.Term(name="bound", expr=bound),),
+    )
+
+
+@api.claim("mine.sum", stated("sum", sp.Integer(2)))
+def kept(statement, profile):
+    return api.search(statement, profile, x + 1 / x, {"x": api.LogInterval(1e-3, 1e6)})
+
+
+@api.claim("mine.false", stated("false", sp.Integer(3)), expected=api.Verdict.REFUTED)
+def broken(statement, profile):
+    return api.search(statement, profile, x + 1 / x, {"x": api.LogInterval(1e-3, 1e6)})
+
+
+PAPER = api.Paper(id="mine", title="Mine", publications=(PUB,), claims=(kept, broken))
+"""
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """A paper in a file, whose folder of certificates is forgotten after the test."""
+    monkeypatch.setattr(shelf, "_OWN", {})
+    path = tmp_path / "mine.py"
+    path.write_text(OWN)
+    return path
+
+
+def test_a_false_statement_gets_values_and_json_names_the_files(own):
+    result = invoke("prove", "mine.*", "--claims", own, "--json")
+    assert result.exit_code == 0
+    kept, broken = json.loads(result.stdout)
+    folder = own.parent / "certificates"
+    assert kept == {"claim": "mine.sum", "certificate": str(*folder.glob("*.json"))}
+    assert broken["certificate"] == str(folder / "failures" / "mine.false.json")
+    values = json.loads((folder / "failures" / "mine.false.json").read_text())["values"]
+    x = Fraction(values["x"])
+    assert x + 1 / x < 3
+    assert "fails: mine.false.json" in invoke("prove", "mine.false", "--claims", own).stdout
+    assert "mine.sum  PROVED" in invoke("prove", "mine.sum", "--claims", own).stdout
+
+
+@pytest.mark.parametrize("more", [["--format", "smt2"], ["--format", "coq"]])
+def test_a_damaged_certificate_of_ones_own_is_no_fault_of_the_program(own, more):
+    invoke("prove", "mine.sum", "--claims", own)
+    (path,) = (own.parent / "certificates").glob("*.json")
+    path.write_text("{")
+    result = invoke("prove", "mine.sum", "--claims", own, *more, "--output", own.parent / "coq")
+    assert result.exit_code == 3
+    assert result.stderr.startswith(f"error: {path} holds no certificate: ")
+    assert "internal" not in result.stderr
+
+
+def test_theorems_are_written_for_coq_with_the_libraries_that_they_need(own):
+    folder = own.parent / "coq"
+    result = invoke("prove", "mine.sum", "--claims", own, "--format", "coq", "--output", folder)
+    assert result.exit_code == 0
+    first, *others = result.stdout.splitlines()
+    assert first == f"mine.sum  {folder / 'mine_sum.v'}  inequality (signs), not compiled yet"
+    text = (folder / "mine_sum.v").read_text()
+    assert "forall x : R,\n  0 < x ->\n  2 <= x + / x.\nProof." in text
+    assert others == [f"compile first: coqc -R {folder} CFL {folder / name}.v"
+                      for name in ("CFL", "Analysis")]  # fmt: skip
+
+
+def test_a_statement_for_each_size_is_printed_size_by_size():
+    name, claim = next(
+        (n, c) for n, c in catalogue().items()
+        if getattr(c.build(PROFILES["quick"]), "instances", ()) and c.expected is Verdict.SUPPORTED
+    )  # fmt: skip
+    result = invoke("prove", name, "--format", "smt2")
+    assert result.exit_code == 0
+    assert result.stdout.count(f"; {name}\n") == len(claim.build(PROFILES["quick"]).instances)
 
 
 def test_a_statement_is_printed_for_a_solver():

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trials.checks import InvalidParameter
+from verify.proofs.checker import check
 from verify.proofs.export import smt2
 from verify.proofs.flattened import flattened, is_flat
 from verify.proofs.shelf import SHELF
@@ -79,6 +80,85 @@ def test_no_proved_statement_has_a_counterexample(ask):
 def test_a_logarithm_has_no_script(term):
     with pytest.raises(InvalidParameter, match="no form in SMT-LIB"):
         smt2({**X, "claim": [">=", term, "0"]})
+
+
+@pytest.mark.parametrize(
+    "more", [{"vectors": ["u"]}, {"sums": {}}, {"runs": {"T": {"numbers": ["x"]}}}]
+)
+def test_what_only_the_checker_reads_has_no_script(more):
+    """Its script would not say what the numbers of a recursion or the products of vectors are."""
+    with pytest.raises(InvalidParameter, match="no form in SMT-LIB"):
+        smt2({**X, "claim": [">=", "x", "0"], **more})
+
+
+# -- vectors, sums and recursions as numbers -------------------------------------------------------
+
+
+def test_the_stored_statements_about_vectors_sums_and_runs_are_proved_as_statements_about_numbers():
+    """By what is left of their certificates, which the checker takes."""
+    n_proved = 0
+    for path in sorted(SHELF.glob("*.json"), key=lambda each: each.stat().st_size):
+        document = json.loads(path.read_text(encoding="utf-8"))
+        if is_flat(document["statement"]) or n_proved == 12:
+            continue
+        statement, certificate = flattened(document["statement"], document["certificate"])
+        assert is_flat(statement)
+        check(statement, certificate)
+        n_proved += 1
+    assert n_proved == 12
+
+
+def less(term):
+    return ["*", "-1", term]
+
+
+SUM = {"step": "sum"}
+APART = ["+", "u", less("v")]  # (u - v)^2 = uu - 2 uv + vv
+VECTORS = {
+    "variables": ["x"], "vectors": ["u", "v"], "given": [[">=", "x", "1"]],
+    "claim": [">=", ["+", ["dot", "u", "u"], ["dot", "v", "v"]], ["*", "2", ["dot", "u", "v"]]],
+}  # fmt: skip
+WEIGHTED = {
+    "variables": ["x"], "given": [[">=", "x", "0"]],
+    "claim": [">=", ["*", "x", ["sum", "F", "w"]], "0"],
+    "sums": {"F": {"variables": ["w"], "vectors": [], "given": [[">=", "w", "0"]]}},
+}  # fmt: skip
+
+
+def test_what_the_certificate_shows_of_vectors_is_given_of_their_products():
+    certificate = {"step": "gram", "of": [APART], "then": [SUM]}
+    check(VECTORS, certificate)
+    statement, left = flattened(VECTORS, certificate)
+    assert left == SUM
+    assert statement["variables"] == ["x", "d__1_u_u", "d__1_u_v", "d__1_v_v"]
+    own, shown = statement["given"]
+    at = {
+        "x": Fraction(3),
+        "d__1_u_u": Fraction(25),
+        "d__1_u_v": Fraction(2),
+        "d__1_v_v": Fraction(4),
+    }
+    assert exact(own[1], at) == 3 - 1
+    assert (shown[0], exact(shown[1], at), shown[2]) == (">=", 25 - 2 * 2 + 4, "0")
+    sign, left_side, right_side = statement["claim"]
+    assert (sign, exact(left_side, at), right_side) == (">=", 25 + 4 - 2 * 2, "0")
+
+
+def test_a_relation_that_a_case_shows_is_not_given_in_both():
+    """With x >= 1 each w x is at least w, which is false below: no statement may have it given."""
+    each = {"step": "each", "of": "F", "term": "w", "then": [SUM, SUM]}
+    check(WEIGHTED, each)
+    assert len(flattened(WEIGHTED, each)[0]["given"]) == 2
+    cases = {"step": "cases", "on": ["+", "x", "-1"], "then": [each, each]}
+    check(WEIGHTED, cases)
+    with pytest.raises(InvalidParameter, match="one case"):
+        flattened(WEIGHTED, cases)
+    gram = {"step": "gram", "of": [APART], "then": [SUM]}  # which holds in every case
+    cases = {"step": "cases", "on": ["+", "x", "-1"], "then": [gram, gram]}
+    check(VECTORS, cases)
+    statement, left = flattened(VECTORS, cases)
+    check(statement, left)
+    assert len(statement["given"]) == 2
 
 
 # -- the script, read by an interpreter of our own ---------------------------------------------

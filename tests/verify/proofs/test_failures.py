@@ -1,13 +1,16 @@
 """Exact values at which false statements fail: checked, and refused when they are changed."""
 
 import json
+import math
 from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
 import pytest
 import sympy as sp
 
 from bounds.statement import Term
+from verify.decisions.domain import LogInterval
 from verify.evidence import Evidence, Verdict, with_failure
 from verify.papers import catalogue
 from verify.procedures.base import PROFILES
@@ -24,6 +27,7 @@ from verify.proofs.failures import (
     stored,
     write,
 )
+from verify.proofs.propositions import Proposition
 from verify.proofs.refuting import check_failure, sign
 
 QUICK = PROFILES["quick"]
@@ -252,6 +256,20 @@ def test_a_certificate_without_the_registered_formula_fails_by_its_numbers_alone
     assert made.statement["given"] == [[">", "2", "1"]]
     assert list(made.inequalities) == [says("2", ">", "1"), last]
     assert is_accepted(for_the_checker(made.statement), made.values) is fails
+
+
+@pytest.mark.parametrize("odd", [math.inf, -math.inf, math.nan, None, "word", np.int64(3)])
+def test_a_point_whose_symbols_are_no_numbers_is_passed_over(odd):
+    """a >= 5 fails at a = 3 alone, of NumPy here, and its point is the last of all."""
+    a = sp.Symbol("a")
+    proposition = Proposition(ranges={"a": LogInterval(1.0, 9.0)}, assumptions=(), left=a,
+                              relation=r"\ge", right=sp.Integer(5))  # fmt: skip
+    own = next(c for n, c in catalogue().items() if n == "odcl.table1-afa").build(QUICK)
+    seen = [{"a": odd}, {"a": np.int64(3)}]
+    made = replace(own, proposition=proposition, certify=None, symbols=lambda point: point)
+    object.__setattr__(made, "visited", lambda _n: seen)
+    (found,) = failures(made, None)
+    assert found.values == {"a": "3"}
 
 
 def test_what_draws_trials_has_no_values_at_which_it_fails():

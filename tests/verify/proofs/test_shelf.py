@@ -20,6 +20,7 @@ from verify.procedures import search
 from verify.procedures.base import PROFILES
 from verify.proofs import handelman, shelf
 from verify.proofs.checker import Rejected, check, enclose, goal_of, minus
+from verify.proofs.coq import asked
 from verify.proofs.flattened import is_flat
 from verify.proofs.propositions import Proposition
 from verify.proofs.prover import fails_at, find, points_of
@@ -244,6 +245,33 @@ def test_a_certificate_of_another_statement_is_refused(tmp_path):
             stored(proposition, [tmp_path])
 
 
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        ("{", "holds no certificate"),
+        ("{}", "holds no certificate: 'statement'"),
+        ("[1]", "holds no certificate"),
+        ("[" * 100_000, "holds no certificate"),
+        ('{"statement": "x", "certificate": {}}', "holds no certificate"),
+        ('{"statement": {"claim": [], "given": []}, "certificate": {}}', "proves another"),
+    ],
+)
+def test_a_damaged_file_is_named_with_what_to_do(damage, told, tmp_path, monkeypatch):
+    """By a run and by the file for Coq, which reads the certificate without checking it."""
+    monkeypatch.setattr(shelf, "_OWN", {})
+    shelf.add_shelf(tmp_path)
+    proposition = proposed(1e-3, 1e6)
+    path = path_of(proposition.statement(), tmp_path.resolve())
+    path.write_text(damage)
+    for reading in (lambda: stored(proposition), lambda: list(asked.statements(proposition))):
+        with pytest.raises(shelf.Damaged, match=told) as caught:
+            reading()
+        assert str(caught.value).startswith(f"{path} ")
+        assert "delete it, or write it anew" in str(caught.value)
+    assert prove("toy.sum", proposition, tmp_path) == tmp_path / path.name
+    assert stored(proposition)["certificate"]
+
+
 def proposed(low, high, by="", left=None):
     """x + 1/x >= 2 with a range of x."""
     x = sp.Symbol("x")
@@ -366,3 +394,96 @@ def test_nothing_is_proved_where_no_form_of_a_statement_is(monkeypatch, tmp_path
 )
 def test_a_limit_is_a_number_other_than_zero(relation, limit):
     assert shelf.is_limit(relation) is limit
+
+
+# -- the search, tactic by tactic ------------------------------------------------------------------
+
+
+def less(term):
+    return ["*", "-1", term]
+
+
+def squared(term):
+    return ["^", term, "2"]
+
+
+def over(top, bottom):
+    return ["*", top, ["^", bottom, "-1"]]
+
+
+def stated(given_, claim, **more):
+    variables = sorted({x for relation in (*given_, claim) for x in "xyz" if x in str(relation)})
+    return {"variables": variables, "given": given_, "claim": claim, **more}
+
+
+COUNTED = {"T": {"numbers": ["x"], "later": ["y"], "start": [["=", "x", "0"]],
+                 "steps": [["=", "y", ["+", "x", "1"]]]}}  # fmt: skip
+AHEAD = ["induct", "T", ["+", "x", less("T")]]
+BEHIND = ["induct", "T", ["+", "T", less("x")]]
+CONCAVE = ["log", ["+", "1", ["*", "x", "z"]]]
+DOUBLED = ["+", ["exp", "Y"], "-1", less("Y")]
+UNIT = [[">=", "x", "0"], [">=", "1", "x"]]
+
+#: What a tactic or a hint proves, the hints, and a false claim of the same form.
+FOUND = {
+    "the sign of a logarithm above one": (
+        stated([[">=", "x", "1"], [">=", "y", "0"]], [">=", ["*", "y", ["log", "x"]], "0"]), (),
+        [">=", "0", ["*", "y", ["log", "x"]]]),
+    "the sign of a logarithm below one": (
+        stated([[">=", "1", "x"], X, [">=", "y", "0"]], [">=", "0", ["*", "y", ["log", "x"]]]), (),
+        [">=", ["*", "y", ["log", "x"]], "0"]),
+    "a constant logarithm": (
+        stated([], [">=", "7/10", ["log", "2"]]), (), [">=", "69/100", ["log", "2"]]),
+    "a constant logarithm below zero": (
+        stated([], [">=", ["log", "1/2"], "-7/10"]), (), [">=", ["log", "1/2"], "-69/100"]),
+    "a logarithm above its chord": (
+        stated([X, Z], [">=", CONCAVE, over(["*", "2", "x", "z"], ["+", "2", ["*", "x", "z"]])]),
+        (), [">=", CONCAVE, over(["*", "21/10", "x", "z"], ["+", "2", ["*", "x", "z"]])]),
+    "an exponential above its tangent": (
+        stated([X, Y], [">=", ["*", "y", ["exp", squared("x")]],
+                        ["*", "y", ["+", "1", squared("x")]]]), (),
+        [">=", ["*", "y", ["exp", squared("x")]], ["*", "y", ["+", "2", squared("x")]]]),
+    "a denominator below zero": (
+        stated([[">=", "-1", "x"]], [">=", ["+", squared("x"), over("1", "x")], "0"]), (),
+        [">=", ["+", squared("x"), over("2", "x")], "0"]),
+    "a root as a power": (
+        stated([X], [">=", ["+", "x", "2"], ["*", "3", ["^", "x", "1/3"]]]), (),
+        [">=", ["+", "x", "19/10"], ["*", "3", ["^", "x", "1/3"]]]),
+    "a run, both ways": (
+        stated([], ["=", "x", "T"], runs=COUNTED, variables=[]), [["both", AHEAD], BEHIND],
+        ["=", "x", ["+", "T", "1"]]),
+    "a fact at a term": (
+        stated([X], [">=", ["exp", ["*", "2", "x"]], ["+", "1", ["*", "2", "x"]]]),
+        [["fact", ["*", "2", "x"], DOUBLED, ["exp", "Y"]]],
+        [">=", ["exp", ["*", "2", "x"]], ["+", "2", ["*", "2", "x"]]]),
+    "a lemma": (
+        stated([X], [">=", ["+", "x", "-1"], ["log", "x"]]), [["log", "x"]],
+        [">=", ["+", "x", "-2"], ["log", "x"]]),
+    "a cover by boxes": (
+        stated(UNIT, [">=", ["exp", "x"], ["+", "99/100", less("x")]]), [["boxes"]],
+        [">=", ["exp", "x"], ["+", "101/100", less("x")]]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_a_tactic_proves_what_is_true_and_nothing_that_is_false(name):
+    """The checker, which does not trust the search, takes the certificate and not for the other."""
+    statement, hints, false = FOUND[name]
+    certificate = find(statement, hints=hints)
+    check(statement, certificate)
+    assert not accepted({**statement, "claim": false}, certificate)
+    assert find({**statement, "claim": false}, effort=2, steps=30, hints=hints) is None
+
+
+@pytest.mark.parametrize(
+    "hint",
+    [["foo", "x"], ["let", "x", "y", "foo", "2"], ["name", ["+", "x", "1"]], [">=", "x"], ["exp"],
+     ["induct", "T", "x"], ["log", "q"], ["sum", "1"], []],
+)  # fmt: skip
+def test_a_hint_that_cannot_be_used_is_named(hint):
+    """A user writes hints (`docs/your-own-paper.md`), and one may have a wrong word."""
+    statement = {"variables": ["x"], "given": [X], "claim": [">=", squared("x"), "0"]}
+    for hints in ([hint], [[">=", "x", "0"], hint]):
+        with pytest.raises(InvalidParameter) as caught:
+            find(statement, hints=hints)
+        assert str(caught.value).startswith(f"the hint {hint!r} cannot be used: ")

@@ -8,7 +8,6 @@ certificate's argument gives in words.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -27,8 +26,8 @@ from verify.proofs.coq.scripts import from_certificate
 from verify.proofs.coq.theorems import Theorem
 from verify.proofs.failures import Failure, failures, numeric, registered
 from verify.proofs.flattened import ABOUT, flattened, is_flat
-from verify.proofs.propositions import Proposition, widens
-from verify.proofs.shelf import SHELF, known_shelves, path_of, relation_of
+from verify.proofs.propositions import Proposition
+from verify.proofs.shelf import SHELF, known_shelves, path_of, read, relation_of
 from verify.proofs.terms import neutral
 
 
@@ -112,9 +111,8 @@ def statements(proposition: Proposition) -> Iterator[tuple[Mapping[str, Any], An
     for shelf in (SHELF, *known_shelves()):
         path = path_of(own, shelf)
         if path.is_file():
-            document = json.loads(path.read_text(encoding="utf-8"))
-            if widens(document["statement"], own):
-                yield flattened(document["statement"], document["certificate"])
+            document = read(path, own)
+            yield flattened(document["statement"], document["certificate"])
     if not is_flat(own):
         return
     yield {**own, "given": [each for each in own["given"] if each not in optional]}, None
