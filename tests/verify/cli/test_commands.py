@@ -342,6 +342,20 @@ def test_an_output_that_holds_a_run_is_refused_and_kept(finished):
     assert (directory / session.STORE_NAME).read_bytes() == before
 
 
+def test_runs_without_a_claim_in_common_are_not_the_same(finished, tmp_path):
+    """No difference between them would say that they agree."""
+    directory, _ = finished
+    other = tmp_path / "other"
+    assert invoke("run", "ifca.eq2", "--output", other, "--executor", "serial").exit_code == 0
+    line = refused("check", directory, "--against", other, "--common", "--junit", tmp_path / "x")
+    assert "have no claim in common" in line
+    assert not (tmp_path / "x").exists()
+    result = invoke("check", other, "--against", other, "--junit", tmp_path / "x")
+    assert result.stdout == "no difference\n"
+    assert b'tests="1"' in (tmp_path / "x").read_bytes()
+    assert b'failures="0"' in (tmp_path / "x").read_bytes()
+
+
 def test_a_bad_trial_is_refused(finished):
     directory, _ = finished
     assert "must read <experiment>" in refused("replay", directory, "nonsense")

@@ -91,6 +91,19 @@ def test_a_damaged_index_is_made_again(cache, small, content):
     assert index.entries(()) == built
 
 
+def test_the_six_newest_indices_are_kept_with_the_one_that_was_written_now(cache, small):
+    cache.mkdir(parents=True)
+    for age in range(1, 9):
+        (cache / f"{age}.json").write_text("{}")
+        os.utime(cache / f"{age}.json", (1000 - age, 1000 - age))
+    (cache / "notes.txt").touch()
+    index.entries(())
+    others = {path.name for path in cache.iterdir()} - {index._path().name, "notes.txt"}
+    assert others == {f"{age}.json" for age in range(1, 6)}
+    assert index._path().is_file()
+    assert (cache / "notes.txt").is_file()
+
+
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="no owners and modes here")
 def test_an_index_that_others_can_write_is_not_read(cache, small, monkeypatch):
     built = index.entries(())

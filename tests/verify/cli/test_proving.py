@@ -172,6 +172,20 @@ def test_a_damaged_certificate_of_ones_own_is_no_fault_of_the_program(own, more)
     assert "internal" not in result.stderr
 
 
+def test_what_has_no_proof_is_listed_with_the_reason_until_it_has_one(own):
+    """A false statement has none to look for."""
+    listed = ("list", "mine.*", "--claims", own, "--unproved")
+    result = invoke(*listed)
+    assert result.exit_code == 0
+    told = [line.split(maxsplit=1) for line in result.stdout.splitlines()]
+    why = "the prover has found no certificate"
+    assert told == [["claim", "unproved"], ["mine.sum", why]]
+    (entry,) = json.loads(invoke(*listed, "--json").stdout)
+    assert (entry["id"], entry["unproved"]) == ("mine.sum", why)
+    invoke("prove", "mine.sum", "--claims", own)
+    assert json.loads(invoke(*listed, "--json").stdout) == []
+
+
 def test_theorems_are_written_for_coq_with_the_libraries_that_they_need(own):
     folder = own.parent / "coq"
     result = invoke("prove", "mine.sum", "--claims", own, "--format", "coq", "--output", folder)
