@@ -5867,6 +5867,45 @@ MEANINGS: tuple[Meaning, ...] = (
         missed=True,
     ),
     Meaning(
+        "trials/run/local.py",
+        (
+            "with contextlib.suppress(ExecutorError):\n"
+            "                        (result,) = unpack_blocks([job], received)\n"
+            "                        self._ready.append((job, result))"
+        ),
+        (
+            "with contextlib.suppress(ExecutorError):\n"
+            "                        (result,) = unpack_blocks([job], received)"
+        ),
+        "what a process finished before an interrupt is not stored",
+        "trials/run/test_executors",
+        missed=True,
+    ),
+    Meaning(
+        "trials/run/store/cells.py",
+        "if 8 * rows * len(columns) > MAX_BLOCK_BYTES:",
+        "if 8 * rows > MAX_BLOCK_BYTES:",
+        "the size of a block is that of one column",
+        "trials/run/test_engine",
+        missed=True,
+    ),
+    Meaning(
+        "trials/run/store/cells.py",
+        ("if not all(map(is_label, columns)):\n        raise InvalidParameter("),
+        ("if not all(map(is_label, columns)):\n        raise RuntimeError("),
+        "a name that a user chose is a fault of the program",
+        "trials/run/test_engine",
+        missed=True,
+    ),
+    Meaning(
+        "trials/run/experiment.py",
+        "if not set(self.measured) <= set(columns):",
+        "if self.measured and set(self.measured).isdisjoint(columns) and len(self.measured) > 1:",
+        "one measured name may be no column",
+        "trials/run/test_origin",
+        missed=True,
+    ),
+    Meaning(
         "verify/proofs/failures.py",
         'larger, smaller = (left, right) if sign == ">" else (right, left)',
         'larger, smaller = (left, right) if sign == "<" else (right, left)',

@@ -130,7 +130,7 @@ class Experiment:
         if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
             raise InvalidParameter(
                 f"experiment name {self.name!r:.120} must be 1 to 100 letters, digits, '.', '_' "
-                "or '-'"
+                "or '-', without '.' or '-' at its start"
             )
         where = f"experiment {self.name!r}: "
         for what, value, low, high in (

@@ -641,3 +641,25 @@ def test_the_dearest_cells_come_first_and_blockwise_takes_one_block_of_each(tmp_
         order = [(mean, block) for block in (0, 1) for mean in dearest]
     order.remove((4.0, 0))  # it was stored before
     assert workers.order == order
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"columns": ("a\nb", "c")}, "names of its columns must be printable"),
+        ({"columns": ("c" * 201,)}, "at most 200 characters"),
+        ({"columns": tuple("abcdefghi"), "block_size": 1 << 20}, "1 to 8388608 values"),
+    ],
+)
+def test_an_experiment_that_a_run_cannot_hold_is_refused_before_a_trial(change, message, tmp_path):
+    """Its user chose the names and the size, so that it is no fault of the program."""
+    owner = replace(TOY, simulate=dict, **change)  # a trial would raise another error
+    with RunStore.create(tmp_path / "x", root_seed=0, config={}) as store:
+        with pytest.raises(InvalidParameter, match=message):
+            ensure(store, [Demand(owner, {}, 1)], make_executor("serial"))
+        assert not list(store.cells())
+        for fits in ({"columns": ("c" * 200,)},
+                     {"columns": tuple("abcdefgh"), "block_size": 1 << 20}):  # fmt: skip
+            name = f"test.fits{len(fits)}"
+            store.register(replace(TOY, name=name, **fits), {})
+        assert len(list(store.cells())) == 2

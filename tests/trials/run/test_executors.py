@@ -146,6 +146,22 @@ def test_cancelled_processes_end_at_once():
         executor.submit(Task(TOY, TOY.check({}), 7, 0))
 
 
+def test_a_block_that_a_process_finished_before_the_end_is_kept():
+    """An interrupted run stores it.  The second block is sent ahead, and is not waited for."""
+    tasks = [Task(TOY, TOY.check({}), 7, block) for block in range(2)]
+    with make_executor("processes", 1) as executor:
+        for task in tasks:
+            executor.submit(task)
+        done = [executor.wait()]
+        (worker,) = executor._workers
+        assert worker.connection.poll(60.0)
+        executor.cancel()
+        done += executor.finished()
+    assert [task.block for task, _ in done] == [0, 1]
+    for task, result in done:
+        np.testing.assert_array_equal(result.values, simulate_block(task).values)
+
+
 def test_blas_is_capped_inside_and_restored_outside(monkeypatch):
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
     monkeypatch.delenv("MKL_NUM_THREADS", raising=False)

@@ -229,6 +229,8 @@ GOOD = {
     ("bad", "message"),
     [
         *(({"name": name}, "name") for name in ("", "a b", "a:b", "a\n", "ä", 7, "x" * 101)),
+        *(({"name": name}, "without '.' or '-' at its start") for name in (".a", "-a")),
+        ({"measured": ("b",)}, "measured="),
         *(({"design": d}, "design=") for d in (-1, 1 << 32, 1.5, True, "1", None)),
         *(({"columns": c}, "columns=") for c in ((), ("a", "a"), ("",), ["a"], (1,), "ab")),
         *(({"block_size": b}, "block_size=") for b in (0, 1.5, (1 << 20) + 1, False)),

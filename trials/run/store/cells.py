@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 
+from trials.checks import InvalidParameter
 from trials.run.cell import Params, canonical_json, cell_number
 from trials.run.experiment import Experiment
 from trials.run.store import tally
 from trials.run.store.connection import Database
 from trials.run.store.errors import StoreError
-from trials.run.store.limits import MAX_BLOCK_BYTES, MAX_BLOCK_ROWS, MAX_NAME, is_label, is_name
+from trials.run.store.limits import MAX_BLOCK_BYTES, MAX_NAME, is_label
 from trials.run.store.verification import CellRow, Odd, cell_checksum, compact, verified_cell
 
 _SELECT = "SELECT id, experiment, number, design, block_size, columns, params, checksum FROM cell"
@@ -22,14 +23,13 @@ def _number(spelling: str) -> str:
 def _check_experiment(experiment: Experiment) -> None:
     """Refuse an experiment that could be written but not read back."""
     name, columns, rows = experiment.name, experiment.columns, experiment.block_size
-    if not is_name(name):
-        raise ValueError(
-            f"experiment {name!r} must be named by letters, digits and `_.+-`, at most {MAX_NAME}"
+    if not all(map(is_label, columns)):
+        raise InvalidParameter(
+            f"experiment {name!r}: the names of its columns must be printable, of at most "
+            f"{MAX_NAME} characters"
         )
-    if not all(map(is_label, columns)) or len(set(columns)) < len(columns):
-        raise ValueError(f"experiment {name!r} must have distinct, printable column names")
-    if not 0 < rows < MAX_BLOCK_ROWS or 8 * rows * len(columns) > MAX_BLOCK_BYTES:
-        raise ValueError(
+    if 8 * rows * len(columns) > MAX_BLOCK_BYTES:
+        raise InvalidParameter(
             f"experiment {name!r}: a block of {rows} rows and {len(columns)} columns must have "
             f"1 to {MAX_BLOCK_BYTES // 8} values; choose another block_size"
         )
