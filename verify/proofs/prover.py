@@ -256,9 +256,8 @@ def attempt(goal: Goal, effort: int) -> Step:
     return first(
         goal,
         by_signs,
-        lambda g: by_concave_log(
-            g, effort
-        ),  # few steps, where `by_terms` would try all that it may
+        # It takes few steps, where `by_terms` would try all that it may.
+        lambda g: by_concave_log(g, effort),
         by_terms,
         lambda g: by_roots(g, effort),
         lambda g: with_signs(g, lambda h: simplified(h, effort)),
