@@ -256,12 +256,11 @@ def attempt(goal: Goal, effort: int) -> Step:
     return first(
         goal,
         by_signs,
-        # It takes few steps, where `by_terms` would try all that it may.
-        lambda g: by_concave_log(g, effort),
         by_terms,
         lambda g: by_roots(g, effort),
         lambda g: with_signs(g, lambda h: simplified(h, effort)),
         lambda g: with_roots(g, lambda h: by_squares(h, effort)),
+        lambda g: by_concave_log(g, effort),
         lambda g: with_signs(g, lambda h: by_tangents(h, effort)),
         lambda g: with_signs(g, lambda h: by_boxes(h)),
         lambda g: with_signs(g, lambda h: by_growth(h, effort)),

@@ -420,7 +420,6 @@ COUNTED = {"T": {"numbers": ["x"], "later": ["y"], "start": [["=", "x", "0"]],
                  "steps": [["=", "y", ["+", "x", "1"]]]}}  # fmt: skip
 AHEAD = ["induct", "T", ["+", "x", less("T")]]
 BEHIND = ["induct", "T", ["+", "T", less("x")]]
-CONCAVE = ["log", ["+", "1", ["*", "x", "z"]]]
 DOUBLED = ["+", ["exp", "Y"], "-1", less("Y")]
 UNIT = [[">=", "x", "0"], [">=", "1", "x"]]
 
@@ -436,9 +435,6 @@ FOUND = {
         stated([], [">=", "7/10", ["log", "2"]]), (), [">=", "69/100", ["log", "2"]]),
     "a constant logarithm below zero": (
         stated([], [">=", ["log", "1/2"], "-7/10"]), (), [">=", ["log", "1/2"], "-69/100"]),
-    "a logarithm above its chord": (
-        stated([X, Z], [">=", CONCAVE, over(["*", "2", "x", "z"], ["+", "2", ["*", "x", "z"]])]),
-        (), [">=", CONCAVE, over(["*", "21/10", "x", "z"], ["+", "2", ["*", "x", "z"]])]),
     "an exponential above its tangent": (
         stated([X, Y], [">=", ["*", "y", ["exp", squared("x")]],
                         ["*", "y", ["+", "1", squared("x")]]]), (),
