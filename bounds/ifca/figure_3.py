@@ -12,7 +12,7 @@ from typing import Any
 import sympy as sp
 
 from bounds.ifca.practice import R, share, trend
-from bounds.ifca.symbols import m, sigma
+from bounds.ifca.symbols import m, n, sigma
 from bounds.statement import Statement, Term
 
 HALF = sp.Rational(1, 2)
@@ -81,6 +81,10 @@ C_RISES = _rises(
 )
 D_RISES = _rises(
     "ifca.fig3d-rises-with-m", "d", m, "m", r"k=4,\ n=100,\ (R,d)=(0.5,1000),\ \sigma=0.1"
+)
+
+C_RISES_WITH_N = _rises(
+    "ifca.fig3c-rises-with-n", "c", n, "n", r"k=2,\ m=100,\ (R,d)=(0.1,1000),\ \sigma=0.1"
 )
 
 _SMALL = "At a tenth of the figure's $n$ and $d$, with the optima of the published code. "
