@@ -1,6 +1,7 @@
 """The certificates of the package prove the claims' own statements, and no changed ones."""
 
 import json
+import math
 import random
 from dataclasses import replace
 from functools import cache
@@ -18,7 +19,7 @@ from verify.evidence import proof_mark
 from verify.papers import catalogue
 from verify.procedures import search
 from verify.procedures.base import PROFILES
-from verify.proofs import handelman, shelf
+from verify.proofs import handelman, prover, shelf
 from verify.proofs.checker import Rejected, check, enclose, goal_of, minus
 from verify.proofs.coq import asked
 from verify.proofs.flattened import is_flat
@@ -105,6 +106,21 @@ def accepted(statement, certificate):
     except Rejected:
         return False
     return True
+
+
+@pytest.mark.parametrize(("chord", "is_true"), [("2", True), ("21/10", False)])
+def test_a_logarithm_lies_above_its_chord_and_above_no_other(chord, is_true):
+    """log(1 + y) >= 2y/(2 + y) at y = x z.  The tactics before this one take too long."""
+    y = ["*", "x", "z"]
+    low = over(["*", chord, *y[1:]], ["+", "2", y])
+    goal = stated([[">", "x", "0"], [">", "z", "0"]], [">=", ["log", ["+", "1", y]], low])
+    prover._LEFT.set(10**5)
+    prover._END.set(math.inf)
+    if is_true:
+        check(goal, prover.by_concave_log(goal_of(goal), 1))
+    else:
+        with pytest.raises(Rejected):
+            prover.by_concave_log(goal_of(goal), 1)
 
 
 @pytest.mark.parametrize(
