@@ -283,6 +283,7 @@ PLACEBOS: dict[str, Entry] = {
             "a-rises-with-r",
             "b-rises-with-r",
             "c-rises-with-m",
+            "c-rises-with-n",
             "d-rises-with-m",
             "-monotone-r",
             "-monotone-mn",
