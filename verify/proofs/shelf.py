@@ -21,7 +21,7 @@ _OWN: dict[Path, None] = {}
 
 
 class Damaged(Rejected):
-    """A file of a shelf does not show what its place says.  The message says what to do."""
+    """A file of a shelf holds no proof of its own statement.  The message says how to go on."""
 
     def __init__(self, path: Path, why: str) -> None:
         super().__init__(f"{path} {why}; delete it, or write it anew by `cfl-verify prove`")
