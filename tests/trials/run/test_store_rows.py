@@ -291,3 +291,53 @@ def test_an_odd_code_is_refused_where_only_codes_are_read(path, code):
 def test_a_column_that_holds_no_text_is_no_document(value):
     with pytest.raises(Undecodable, match=f"is not text but {type(value).__name__}$"):
         decode(value, dict[str, Any])
+
+
+# -- interrupts ------------------------------------------------------------------------------
+
+
+class Interrupted:
+    """A connection whose statement is executed, and then interrupted as by Ctrl-C."""
+
+    def __init__(self, connection, statement):
+        self._connection, self._statement = connection, statement
+
+    def __getattr__(self, name):
+        return getattr(self._connection, name)
+
+    def execute(self, statement, values=()):
+        done = self._connection.execute(statement, values)
+        if statement == self._statement:
+            self._statement = ""
+            raise KeyboardInterrupt
+        return done
+
+
+@pytest.mark.parametrize(("statement", "stored"), [("BEGIN IMMEDIATE", set()), ("COMMIT", {0})])
+def test_an_interrupt_of_a_commit_leaves_a_run_to_which_the_block_can_be_added(
+    tmp_path, statement, stored
+):
+    """Before, an interrupt of the first statement left its transaction open.  The block that the
+    engine then stores was refused as damage, and the others that had finished were lost.
+    """
+    values = np.arange(32.0).reshape(16, 2)
+    with RunStore.create(tmp_path / "run", root_seed=0, config={}) as store:
+        store.register(TOY, {})
+        store._database._connection = Interrupted(store._database._connection, statement)
+        with pytest.raises(KeyboardInterrupt):
+            store.put_block(TOY, {}, 0, values)
+        assert store.blocks(TOY, {}) == stored
+        store.put_block(TOY, {}, 0, values)
+        store.put_block(TOY, {}, 1, values)
+    with RunStore.open(tmp_path / "run") as store:
+        assert store.blocks(TOY, {}) == {0, 1}
+
+
+def test_an_interrupt_of_a_look_leaves_no_transaction_open(tmp_path):
+    with RunStore.create(tmp_path / "run", root_seed=0, config={}) as store:
+        database = store._database
+        database._connection = Interrupted(database._connection, "BEGIN")
+        with pytest.raises(KeyboardInterrupt), database.snapshot():
+            pass
+        store.put_block(TOY, {}, 0, np.zeros((16, 2)))
+        assert store.blocks(TOY, {}) == {0}

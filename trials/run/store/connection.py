@@ -134,8 +134,8 @@ class Database:
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """Several queries as of one instant, unaffected by a writer's later commits."""
-        self._connection.execute("BEGIN")
         try:
+            self._connection.execute("BEGIN")
             yield
         finally:
             if self._connection.in_transaction:
@@ -151,8 +151,8 @@ class Database:
         if self.readonly:
             raise StoreError(f"{self.path}: was opened read-only")
         try:
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
+            try:  # around the first statement too: an interrupt is raised when it has been executed
+                self._connection.execute("BEGIN IMMEDIATE")
                 upgraded = self.upgrade(self) if self.upgrade else self.format
                 yield self._connection
                 self._connection.execute("COMMIT")
