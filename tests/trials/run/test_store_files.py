@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from tests.trials.toys import TOY
-from trials.run.store import RunStore, StoreError, files
+from trials.run.store import RunStore, StoreError, files, opening
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -336,6 +336,23 @@ def test_a_start_that_fails_half_way_leaves_the_name_free_and_unlocked(tmp_path,
     assert [p.name for p in tmp_path.iterdir()] == ["run-lock"]
     monkeypatch.undo()
     _new(tmp_path / "run")
+
+
+def test_a_run_that_was_made_while_a_start_waited_for_its_lock_is_kept(tmp_path, monkeypatch):
+    """The start had seen a free name.  It would have put an empty run in its place."""
+    path = tmp_path / "run"
+    lock = opening.writer_lock
+
+    def late(asked):
+        monkeypatch.undo()
+        _new(path)
+        return lock(asked)
+
+    monkeypatch.setattr(opening, "writer_lock", late)
+    with pytest.raises(StoreError, match=r"run: exists already; resume it or name another file"):
+        RunStore.create(path, root_seed=2, config={})
+    with RunStore.open(path) as store:  # it is not locked either
+        assert (store.root_seed, store.blocks(TOY, {})) == (1, {0})
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,15 @@ from pathlib import Path
 from trials.run.store import tally
 from trials.run.store.connection import Database, connect
 from trials.run.store.errors import SQLITE_ERRORS, StoreError, one_line, result_code
-from trials.run.store.files import beside, claim, oddity, read_header, size_of, unfinished
+from trials.run.store.files import (
+    beside,
+    claim,
+    is_unused,
+    oddity,
+    read_header,
+    size_of,
+    unfinished,
+)
 from trials.run.store.schema import (
     APPLICATION_ID,
     CURRENT,
@@ -114,6 +122,9 @@ def upgrade(database: Database) -> Format:
 
     The rows of a run of format 2 are counted.
     """
+    ((version,),) = database.query("PRAGMA user_version")
+    if version == CURRENT.version:  # committed already, and interrupted before that was known
+        return CURRENT
     if not database.format.has_tally:
         counts = {
             table: tally.count(database.scan(query)) for table, query in tally.COUNTED.items()
@@ -164,11 +175,15 @@ def _claim_and_lock(path: Path) -> sqlite3.Connection:
     """Reserve the name for a new run and hold its lock.  The name stays free if that fails."""
     claim(path)
     try:
-        return writer_lock(path)
+        lock = writer_lock(path)
     except StoreError:
         if size_of(path) == 0:
             path.unlink()
         raise
+    if not is_unused(path):  # another process made this run before it was locked here
+        lock.close()
+        raise StoreError(f"{path}: exists already; resume it or name another file")
+    return lock
 
 
 def _bare(path: Path) -> sqlite3.Connection:
