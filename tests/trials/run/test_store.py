@@ -559,6 +559,20 @@ def test_export_spells_mixed_and_nested_parameters(tmp_path):
     }
 
 
+def test_a_value_with_the_name_of_an_exported_column_leaves_that_column_alone(tmp_path):
+    """Before, the numbers of the trials were overwritten by the values."""
+    odd = replace(TOY, columns=("trial", "status"), name="test.odd")
+    with RunStore.create(tmp_path / "run", root_seed=0, config={}) as store:
+        store.put_block(odd, {}, 0, _block(0))
+        store.put_block(odd, {}, 1, _block(1))
+        (file,) = store.export_csv(tmp_path)
+    with file.open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert [(int(r["trial"]), r["status"]) for r in rows] == [(i, "ok") for i in range(32)]
+    shown = [[float(r["value.trial"]), float(r["value.status"])] for r in rows]
+    assert shown == np.concatenate([_block(0), _block(1)]).tolist()
+
+
 def test_cells_lists_what_a_reader_needs(path):
     with RunStore.open(path, readonly=True) as store:
         cells = store.cells()

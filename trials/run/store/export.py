@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+#: Columns that every table has.
+_OWN = ("block", "trial", "status", "reason")
+
+
 def export(reader: BlockReader, cells: Sequence[CellRow], folder: Path, suffix: str) -> list[Path]:
     """Write one table per experiment as ``<folder>/<experiment>.<suffix>`` and return the paths."""
     try:
@@ -61,7 +65,7 @@ def _frame(reader: BlockReader, cells: Sequence[CellRow]) -> pd.DataFrame:
     blocks = [(cell, found) for cell in cells for found in reader.blocks(cell)]
     sizes = [len(found.values) for _, found in blocks]
     params = [json.loads(cell.params) for cell, _ in blocks]
-    fixed = {"block", "trial", "status", "reason", *columns}
+    fixed = {*_OWN, *columns}
     frame: dict[str, Any] = {}
     for name in sorted({key for one in params for key in one}):
         spelled = _column([one.get(name) for one in params])
@@ -82,7 +86,8 @@ def _frame(reader: BlockReader, cells: Sequence[CellRow]) -> pd.DataFrame:
     frame["status"] = [text.partition(":")[0] or "ok" for text in reason]
     frame["reason"] = reason
     values = np.concatenate([found.values for _, found in blocks] or [np.empty((0, len(columns)))])
-    frame.update({name: values[:, j] for j, name in enumerate(columns)})
+    for j, name in enumerate(columns):
+        frame[f"value.{name}" if name in _OWN else name] = values[:, j]
     return pd.DataFrame(frame)
 
 

@@ -387,7 +387,8 @@ class RunStore:
 
         A row a trial: the parameters, ``block``, ``trial``, ``status`` (``ok``, ``diverged``,
         ``raised``), ``reason`` and the values, floats in full (they read back bit for bit).  A
-        parameter with the name of another column is called ``param.<name>``.
+        parameter with the name of another column is called ``param.<name>``, and a value with the
+        name of one of these four ``value.<name>``.
         """
         return export(self._reader, self._cells.rows(), Path(folder), "csv")
 
