@@ -127,12 +127,15 @@ def pack_call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> bytes
 def unpack_blocks(tasks: Sequence[Task], answer: bytes) -> list[BlockResult | Exception]:
     """The blocks that a worker sent back, each checked, in the tasks' order.
 
-    A block that was not computed is the error that stopped the worker.
+    A block that was not computed is the error that stopped the worker.  A worker that returned more
+    blocks than it was asked for is not believed, and none of its blocks is returned.
     """
     reply = _open(answer)
     if reply.other_code is not None:
         owner = tasks[0].experiment
         return [_mismatch(f"experiment {owner.name}", reply, dict(code_of(owner).parts))]
+    if len(reply.blocks) > len(tasks):
+        return [ExecutorError(f"{reply.worker} returned too many blocks")]
     found: list[BlockResult | Exception] = []
     for task, (cell, block, result) in zip(tasks, reply.blocks, strict=False):
         if (cell, block) != (cell_number(task.params), task.block):
@@ -218,11 +221,14 @@ def answer(message: bytes) -> bytes:
     except Exception as error:
         reply = _report_failure(here, error)
     try:
-        return pickle.dumps(reply)
-    except Exception as error:  # a value or an exception that cannot be pickled
+        packed = pickle.dumps(reply)
+        if reply.error is not None:
+            pickle.loads(packed)  # some exceptions are pickled, and cannot be made again from that
+        return packed
+    except Exception as error:  # a value or an exception that cannot travel
         what = reply.error if reply.error is not None else error
         lost = ExecutorError(f"{here}: {type(what).__name__}: {what}")
-        return pickle.dumps(_Reply(here, error=lost))
+        return pickle.dumps(replace(reply, value=None, error=lost))
 
 
 def _report_failure(here: str, error: Exception) -> _Reply:

@@ -106,6 +106,14 @@ def test_missing_blocks_are_the_workers_error_or_one_about_their_number(n):
     assert str(unpacked(replace(short, error=own))[-1]) == str(own)
 
 
+def test_more_blocks_than_asked_for_are_refused_as_too_many():
+    """Before, they were "too few" in one process, and the first ones were taken by a cluster."""
+    for asked in (TASKS[:1], TASKS[:3]):
+        (refused,) = unpack_blocks(asked, pickle.dumps(reply_to(TASKS)))
+        assert isinstance(refused, ExecutorError)
+        assert str(refused).endswith("returned too many blocks")
+
+
 @pytest.mark.parametrize(
     "machine",
     [
@@ -189,6 +197,17 @@ def fails_unsendably():
     raise Unsendable("the reason")
 
 
+class Unmakeable(Exception):
+    """It can be pickled, and not be made again: its constructor wants two arguments."""
+
+    def __init__(self, place, why):
+        super().__init__(f"{why} at {place}")
+
+
+def fails_unmakeably():
+    raise Unmakeable("row 3", "no number")
+
+
 class Holder:
     @staticmethod
     def double(x):
@@ -210,6 +229,8 @@ def test_a_call_returns_its_value_or_raises_its_error():
         unpack_value(unsendable, answer(pack_call(unsendable, ())))
     with pytest.raises(ExecutorError, match=r"^worker .*: Unsendable: the reason$"):
         unpack_value(fails_unsendably, answer(pack_call(fails_unsendably, ())))
+    with pytest.raises(ExecutorError, match=r"^worker .*: Unmakeable: no number at row 3$"):
+        unpack_value(fails_unmakeably, answer(pack_call(fails_unmakeably, ())))
 
 
 def test_a_function_of_other_code_is_refused_by_its_name():
