@@ -8,6 +8,7 @@ measured so far.  So the scheduler's few milliseconds for a task do not matter.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import logging
 import math
@@ -114,7 +115,8 @@ class DistributedExecutor(Executor):
             self._speak()
             raise
         self._address = address
-        self._n_threads = n_jobs or sum(self._client.nthreads().values())
+        # The last worker may have left by now.  Then there is one thread to wait for.
+        self._n_threads = n_jobs or max(1, sum(self._client.nthreads().values()))
         self.n_workers = self._n_threads
         self._costs = Costs()
         self._buffer: deque[Task] = deque()
@@ -323,7 +325,10 @@ class DistributedExecutor(Executor):
             self._closed = True
             self._buffer.clear()
             if self._client.status == "running":
-                self._client.cancel([f for f in self._flying if not f.done()])
+                # The scheduler may be lost just now.  Blocks that have finished are stored all the
+                # same, and the error that ended the run is the one to tell.
+                with contextlib.suppress(Exception):
+                    self._client.cancel([f for f in self._flying if not f.done()])
 
     def close(self) -> None:
         self.cancel()

@@ -445,6 +445,39 @@ def test_an_error_of_a_call_is_the_calls_own_and_one_of_blocks_stops_the_run():
     assert (executor._flying, list(executor._ready)) == ({}, [])
 
 
+class _Scheduler:
+    """A client whose scheduler answers nothing any more, and that has not noticed it yet."""
+
+    status = "running"
+
+    def nthreads(self):
+        return {}
+
+    def cancel(self, futures):
+        raise OSError("Timed out trying to connect to tcp://h:1")
+
+    def close(self, timeout):
+        self.status = "closed"
+
+
+def test_an_executor_whose_scheduler_is_just_lost_is_cancelled_without_an_error(monkeypatch):
+    """What ended the run is told, and blocks that have finished are kept: the engine asks for them
+    next.  A cluster whose last worker has left is waited for as one thread.
+    """
+    monkeypatch.setattr(DistributedExecutor, "_connect", lambda *_: _Scheduler())
+    executor = DistributedExecutor("tcp://h:1")
+    assert (executor.n_workers, executor.capacity) == (1, 3)
+    reply = wire.answer(wire.pack_blocks([_task()]))
+    future = Call(executor, times, ())  # like a future it can be asked whether it is done
+    executor._flying[future] = [_task()]
+    executor._arrived.put((future, reply, None))
+    executor.cancel()
+    ((task, result),) = executor.finished()
+    assert task == _task()
+    assert result.values.tobytes() == simulate_block(_task()).values.tobytes()
+    executor.close()
+
+
 # -- TLS -----------------------------------------------------------------------------------------
 
 
