@@ -30,6 +30,8 @@ def _plain(value: Any) -> Any:
         raise InvalidParameter(f"parameter value {value!r} must be finite")
     if isinstance(value, (list, tuple)):
         return [_plain(v) for v in value]
+    if isinstance(value, Mapping):
+        return {k: _plain(v) for k, v in value.items()}
     return value
 
 

@@ -45,6 +45,7 @@ from trials.run.provenance import (
     enumerate_few,
 )
 from trials.run.store import RunStore, StoreError
+from trials.text import printable
 
 #: Trials of a cell: their block numbers are below 2**32.
 MAX_INDEX = 10**18 - 1
@@ -492,14 +493,15 @@ def _compare(
     measured = experiment(parse_trial_id(trial).experiment).measured
     repeats = np.array([column not in measured for column in found.columns])
     apart = distance(values[repeats], found.values[repeats])
-    if found.status == status and apart <= ROUNDING:
+    now_status = printable(found.status)  # as it was stored (`trials.run.store.writing`)
+    if now_status == status and apart <= ROUNDING:
         return apart, ulps(values[repeats], found.values[repeats])
     for column, then, now in zip(found.columns, values, found.values, strict=True):
-        if column not in measured and then.tobytes() != now.tobytes():
+        if column not in measured and distance(then, now) > ROUNDING:
             what = f"{column}={then!r} is stored, {column}={now!r} is replayed"
             break
     else:
-        what = f"status {status!r} is stored, {found.status!r} is replayed"
+        what = f"status {status!r} is stored, {now_status!r} is replayed"
     changed = changed_since(store.code, code_of(experiment(parse_trial_id(trial).experiment)))
     changed += machine
     why = f" ({enumerate_few(changed)}; then against now)" if changed else ""

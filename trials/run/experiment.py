@@ -65,7 +65,8 @@ def each_trial(
         errors: dict[int, Exception] = {}
         for row in range(n_trials):
             try:
-                drawn[row] = np.asarray(one(params, rng))
+                values = np.asarray(one(params, rng))
+                drawn[row] = values.astype(np.float64) if values.dtype.kind in "biu" else values
             except (MemoryError, OSError):  # the machine failed, and no trial
                 raise
             except Exception as error:

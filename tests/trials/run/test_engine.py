@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.trials.toys import TOY, free
 from trials.checks import InvalidParameter
 from trials.run import engine
+from trials.run import experiment as registry
 from trials.run.cell import canonical_json, cell_number
 from trials.run.engine import (
     Demand,
@@ -28,6 +29,7 @@ from trials.run.executors import Executor, ExecutorError, make_executor
 from trials.run.experiment import Experiment, each_trial
 from trials.run.store import RunStore, StoreError
 from trials.run.streams import block_stream
+from trials.text import printable
 
 ROOT = Path(__file__).parents[3]
 
@@ -494,6 +496,47 @@ def test_replay_compares_the_reason_of_a_failed_trial_as_well(tmp_path):
             replay(store, trial_id(TOY, params, failed))
 
 
+def _red(params, rng):
+    if rng.random() < 0.5:
+        raise ValueError("\x1b[31mred")
+    return 1, 2
+
+
+def test_a_trial_whose_reason_holds_control_characters_is_replayed(tmp_path, monkeypatch):
+    """They are stored as a terminal may see them.  Before, the replay was "more than rounding".
+
+    The whole numbers of the other trials are stored as floats.
+    """
+    red = Experiment(
+        name="test.red", design=4_000_000_193, columns=("a", "b"), block_size=16,
+        simulate=each_trial(_red), check=dict,
+    )  # fmt: skip
+    with RunStore.create(tmp_path / "run", root_seed=1, config={}) as store:
+        with make_executor("serial") as executor:
+            ensure(store, [Demand(red, {}, 1)], executor)
+        table = store.table(red, {})
+        drawn = block_stream(1, red.design, cell_number({}), 0).random(16)
+        assert np.array_equal(table.failed, drawn < 0.5)
+        assert table.values[~table.failed].tolist() == [[1.0, 2.0]] * int(np.sum(~table.failed))
+        assert {why for _, why in table.reasons} == {"raised: ValueError: \\x1b[31mred"}
+        stored = dict(table.reasons)
+        monkeypatch.setitem(registry._REGISTRY, red.name, red)
+        monkeypatch.setitem(registry._MODULES, red.name, __name__)
+        for index in range(16):
+            status = replay(store, trial_id(red, {}, index)).status
+            assert printable(status) == stored.get(index, "ok")
+
+
+def test_replay_names_a_column_that_differs_by_more_than_rounding(tmp_path):
+    """Before, it named the first one whose last bits differ."""
+    _run(tmp_path / "whole", [Demand(TOY, {}, 1)])
+    values = _table(tmp_path / "whole", {}).values
+    with RunStore.create(tmp_path / "run", root_seed=7, config={}) as store:
+        store.put_block(TOY, {}, 0, values * [1.0 + 1e-12, 1.5])
+        with pytest.raises(StoreError, match=r": second=.* is stored, second=.* rounding"):
+            replay(store, trial_id(TOY, {}, 3))
+
+
 def test_replay_refuses_trials_that_it_cannot_find(tmp_path):
     _run(tmp_path / "run", [Demand(TOY, {}, 1)])
     name = trial_id(TOY, {}, 3)
@@ -532,6 +575,11 @@ def test_overhead_stays_far_below_the_cost_of_a_trial(tmp_path):
 
 def test_the_canonical_spelling_is_what_numbers_a_cell():
     assert canonical_json({"b": 1, "a": 2.0}) == '{"a":2.0,"b":1}'
+    inner = {"d": np.int64(2), "c": (np.float64(0.5),)}
+    assert canonical_json({"a": inner}) == '{"a":{"c":[0.5],"d":2}}'
+    for odd in ({"a": np.nan}, {"a": {"b": np.nan}}, {"a": [{"b": [np.inf]}]}):  # also of strangers
+        with pytest.raises(InvalidParameter, match="must be finite"):
+            canonical_json(odd)
     assert cell_number({"b": 1, "a": 2.0}) == cell_number({"a": np.float64(2), "b": np.int64(1)})
 
 
@@ -641,6 +689,25 @@ def test_the_dearest_cells_come_first_and_blockwise_takes_one_block_of_each(tmp_
         order = [(mean, block) for block in (0, 1) for mean in dearest]
     order.remove((4.0, 0))  # it was stored before
     assert workers.order == order
+
+
+@pytest.mark.parametrize(
+    ("params", "why"),
+    [
+        ({"name": "\x1b[31mred"}, "canonical spelling"),
+        ({"name": "zero\u200bwidth"}, "canonical spelling"),
+        ({"sizes": list(range(20_000))}, "has 108901 characters, at most 65536 are allowed"),
+    ],
+)
+def test_parameters_that_a_run_cannot_hold_are_refused_and_leave_it_whole(params, why, tmp_path):
+    """Before, the cell was written, and from then on the whole run was refused as damaged."""
+    free_check = replace(TOY, check=dict, name="test.any")
+    with RunStore.create(tmp_path / "run", root_seed=0, config={}) as store:
+        with pytest.raises(InvalidParameter, match=rf"'test.any'.* cannot be stored \(.*{why}"):
+            ensure(store, [Demand(free_check, params, 1)], make_executor("serial"))
+        assert store.cells() == []
+        store.register(free_check, {"sizes": list(range(10_000)), "name": "\u00e9"})
+        assert len(store.cells()) == 1
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from trials.checks import InvalidParameter
 from trials.run.cell import Params, canonical_json, cell_number
@@ -33,6 +34,17 @@ def _check_experiment(experiment: Experiment) -> None:
             f"experiment {name!r}: a block of {rows} rows and {len(columns)} columns must have "
             f"1 to {MAX_BLOCK_BYTES // 8} values; choose another block_size"
         )
+
+
+def _require_readable(name: str, row: list[Any]) -> None:
+    """Refuse a cell that could be written but not read back, which would damage the whole run."""
+    try:
+        verified_cell(row)
+    except Odd as error:
+        raise InvalidParameter(
+            f"experiment {name!r}: its parameters cannot be stored ({error}); they must be short "
+            "and printable"
+        ) from None
 
 
 class CellIndex:
@@ -106,6 +118,7 @@ class CellIndex:
         if present is None:
             cell = [name, _number(spelling), *design, spelling]
             checksum = cell_checksum(cell)
+            _require_readable(name, [0, *cell, checksum])
             with self._database.transaction() as connection:
                 made = connection.execute(
                     "INSERT INTO cell VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", (*cell, checksum)
