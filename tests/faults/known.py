@@ -198,7 +198,7 @@ KNOWN: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "trials/run/engine.py",
-        "found.status == status and apart <= ROUNDING",
+        "now_status == status and apart <= ROUNDING",
         "apart <= ROUNDING",
     ),
     (

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from tests.trials.toys import TOY
-from trials.run.store import RunStore, StoreError, files, opening
+from trials.run.store import RunStore, StoreError, files
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -341,14 +341,14 @@ def test_a_start_that_fails_half_way_leaves_the_name_free_and_unlocked(tmp_path,
 def test_a_run_that_was_made_while_a_start_waited_for_its_lock_is_kept(tmp_path, monkeypatch):
     """The start had seen a free name.  It would have put an empty run in its place."""
     path = tmp_path / "run"
-    lock = opening.writer_lock
+    lock = sys.modules["trials.run.store.opening"].writer_lock
 
     def late(asked):
         monkeypatch.undo()
         _new(path)
         return lock(asked)
 
-    monkeypatch.setattr(opening, "writer_lock", late)
+    monkeypatch.setattr("trials.run.store.opening.writer_lock", late)
     with pytest.raises(StoreError, match=r"run: exists already; resume it or name another file"):
         RunStore.create(path, root_seed=2, config={})
     with RunStore.open(path) as store:  # it is not locked either
