@@ -31,8 +31,8 @@ KNOWN: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "verify/decisions/probability.py",
-        "split = level / bad.size",
-        "split = level",
+        "confidence_sequence(counted.bad, n, level / q.size, prior)",
+        "confidence_sequence(counted.bad, n, level, prior)",
     ),
     (
         "verify/decisions/probability.py",

@@ -7,6 +7,7 @@ intersection-union test (Berger 1982, Technometrics 24).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -67,6 +68,21 @@ class CellDecision:
             verdict=_WORDS[self.status],
             note=self.reason,
         )
+
+
+def worse(cells: Sequence[CellDecision]) -> CellDecision:
+    """Of several decisions about one cell, the one that is worst for the statement.
+
+    Failed trials may be counted in several ways, and the statement must survive each.  Among equal
+    statuses it is the one whose observed value is farthest from the bound.
+    """
+    order: tuple[Status, ...] = ("fails", "open", "holds", "trivial")
+
+    def place(cell: CellDecision) -> tuple[int, float]:
+        seen = math.inf if cell.observed is None else cell.observed
+        return order.index(cell.status), -abs(seen - cell.bound)
+
+    return min(cells, key=place)
 
 
 def combine(cells: Sequence[CellDecision]) -> tuple[Verdict, str]:

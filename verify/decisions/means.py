@@ -40,7 +40,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trials.checks import InvalidParameter
-from verify.decisions.combine import CellDecision, Status
+from verify.decisions.combine import CellDecision, Status, worse
 from verify.decisions.sequences import FloatArray, check_level
 
 Side = Literal["at most", "at least", "equals"]
@@ -408,7 +408,9 @@ class MeanTest:
         return lower, upper
 
 
-def as_values(x: ArrayLike, failed: ArrayLike, knowledge: Knowledge, side: Side) -> FloatArray:
+def as_values(
+    x: ArrayLike, failed: ArrayLike, knowledge: Knowledge, side: Literal["at most", "at least"]
+) -> FloatArray:
     """The trials with failed ones at the end that speaks against the statement.
 
     That end is infinite where the range is: a trial without a finite value then has an infinite
@@ -425,6 +427,33 @@ def as_values(x: ArrayLike, failed: ArrayLike, knowledge: Knowledge, side: Side)
             f"[{knowledge.low:g}, {knowledge.high:g}]"
         )
     return values
+
+
+def both_ends(x: ArrayLike, failed: ArrayLike, knowledge: Knowledge) -> list[FloatArray]:
+    """The trials with failed ones at the upper end and at the lower end, once where none failed.
+
+    Neither end alone speaks against an equality: a failed trial would take the stated value where
+    that is the end itself.
+    """
+    above = as_values(x, failed, knowledge, "at most")
+    if not np.any(np.asarray(failed, dtype=np.bool_) | np.isnan(np.asarray(x, dtype=np.float64))):
+        return [above]
+    return [above, as_values(x, failed, knowledge, "at least")]
+
+
+def decide_trials(
+    x: ArrayLike, failed: ArrayLike, test: MeanTest, *, limits: bool = True
+) -> CellDecision:
+    """One cell's decision from its trials, with those that failed counted against the statement.
+
+    An equality must hold with the failed trials at either end of the range.
+    """
+    n_failed = int(np.sum(np.asarray(failed, dtype=np.bool_)))
+    if test.side == "equals":
+        samples = both_ends(x, failed, test.knowledge)
+    else:
+        samples = [as_values(x, failed, test.knowledge, test.side)]
+    return worse([decide_mean(each, test, n_failed=n_failed, limits=limits) for each in samples])
 
 
 def decide_mean(

@@ -362,22 +362,30 @@ def decide_exact_probability(
     any size of the difference.  No sample proves an equality, so SUPPORTED means equivalence: in
     every cell the limits at ``level`` lie within :math:`q_c (1 \pm \mathrm{margin})` (capped at
     one).  In the cells, ``upper`` and ``lower`` are both at the supporting level.  A failed trial
-    counts as an occurrence.
+    counts against the law: it must hold with all of them as occurrences, and with none.  A cell
+    shows the count that is farther from the law.
     """
     check_level(level)
-    counted = _counts(counts, n_trials, probabilities, failed_counts, "probability")
-    bad, n, q, _ = counted
+    most = _counts(counts, n_trials, probabilities, failed_counts, "probability")
+    q, n = most.stated, most.n
     if np.any(q > 1):
         raise InvalidParameter("probability must be at most 1 in every cell")
+    least = most._replace(bad=most.bad - most.failed)
     prior = _priors(q)
-    split = level / bad.size
-    low_all, high_all = confidence_sequence(bad, n, split, prior)
-    excluded = (q < low_all) | (q > high_all)
-    lower, upper = confidence_sequence(bad, n, level, prior)
-    # At q = 1 the upper limit is one, hence inside.
-    inside = (lower >= q * (1 - margin)) & (upper <= np.minimum(q * (1 + margin), 1.0)) & ~excluded
+    excluded = np.zeros(q.size, dtype=np.bool_)
+    inside = np.ones(q.size, dtype=np.bool_)
+    for counted in (most, least):
+        low_all, high_all = confidence_sequence(counted.bad, n, level / q.size, prior)
+        excluded |= (q < low_all) | (q > high_all)
+        lower, upper = confidence_sequence(counted.bad, n, level, prior)
+        # At q = 1 the upper limit is one, hence inside.
+        inside &= (lower >= q * (1 - margin)) & (upper <= np.minimum(q * (1 + margin), 1.0))
+    inside &= ~excluded
+    farther = np.where(np.abs(least.bad - n * q) > np.abs(most.bad - n * q), least.bad, most.bad)
+    shown = most._replace(bad=farther)
+    lower, upper = confidence_sequence(shown.bad, n, level, prior)
     cells = tuple(
-        counted.cell(
+        shown.cell(
             c,
             relation="equals",
             target=float(q[c] * (1 + margin)),
@@ -388,19 +396,19 @@ def decide_exact_probability(
             if excluded[c] or inside[c]
             else f"limits wider than {margin:.0%} of {q[c]:.3g}",
         )
-        for c in range(bad.size)
+        for c in range(q.size)
     )
     unresolved = tuple(c for c, cell in enumerate(cells) if cell.status == "open")
-    worst = int(np.argmax(log_evidence(bad, n, q, prior)))
+    worst = int(np.argmax(log_evidence(shown.bad, n, q, prior)))
     if excluded.any():
         verdict = Verdict.REFUTED
-        summary = f"{int(excluded.sum())} of {bad.size} cells exclude the stated probability"
+        summary = f"{int(excluded.sum())} of {q.size} cells exclude the stated probability"
     elif unresolved:
         verdict = Verdict.INCONCLUSIVE
-        summary = f"{len(unresolved)} of {bad.size} cells unresolved: {cells[unresolved[0]].reason}"
+        summary = f"{len(unresolved)} of {q.size} cells unresolved: {cells[unresolved[0]].reason}"
     else:
         verdict = Verdict.SUPPORTED
-        summary = f"equal to within {margin:.0%} in all {bad.size} cells"
+        summary = f"equal to within {margin:.0%} in all {q.size} cells"
     return ProbabilityDecision(
         verdict=verdict,
         summary=summary,

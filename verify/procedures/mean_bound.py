@@ -19,8 +19,7 @@ from verify.decisions.means import (
     Knowledge,
     MeanTest,
     Side,
-    as_values,
-    decide_mean,
+    decide_trials,
     find_unresolved,
 )
 from verify.evidence import Evidence, Verdict, Witness
@@ -110,8 +109,12 @@ class MeanBound(Valued, InRounds):
             f"experiment {self.sampling.experiment.name}, by confidence sequences for a mean "
             f"({', '.join(sorted({self._route(c) for c in self.cells}))}). The trials come in "
             f"doubling rounds from {self.sampling.first} to {self.sampling.max_trials} trials a "
-            "cell, and a decided cell gets no more. A failed trial takes the worst value of the "
-            "range."
+            "cell, and a decided cell gets no more. A failed trial takes "
+            + (
+                "either end of the range, and the equality must hold with both."
+                if self.side == "equals"
+                else "the worst value of the range."
+            )
         )
 
     def _route(self, cell: Params) -> str:
@@ -154,9 +157,8 @@ class MeanBound(Valued, InRounds):
     def _cell(self, observed: Observed, level: float, *, limits: bool = True) -> CellDecision:
         test = self._test(observed.params, level)
         table = observed.table
-        raw = self.statistic(table, observed.params)
-        x = as_values(raw, table.failed, test.knowledge, test.side)
-        return decide_mean(x, test, n_failed=table.n_failed, limits=limits)
+        values = self.statistic(table, observed.params)
+        return decide_trials(values, table.failed, test, limits=limits)
 
     def decide(self, store: Trials, level: float) -> Evidence:
         """The verdict with one row a cell and, when refuted, a trial to replay."""
@@ -179,7 +181,7 @@ class MeanBound(Valued, InRounds):
         ratios = [
             c.observed / c.bound
             for c in cells
-            if c.observed is not None and 0 < c.bound < math.inf and c.observed < math.inf
+            if c.observed is not None and 0 < c.bound < math.inf and math.isfinite(c.observed)
         ]
         if not ratios:
             return []

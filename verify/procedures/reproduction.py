@@ -14,8 +14,8 @@ from trials.checks import InvalidParameter
 from trials.run.cell import Params
 from trials.run.engine import Demand
 from trials.run.store import Table
-from verify.decisions.combine import CellDecision, combine
-from verify.decisions.means import Knowledge, as_values, find_unresolved
+from verify.decisions.combine import CellDecision, combine, worse
+from verify.decisions.means import Knowledge, both_ends, find_unresolved
 from verify.decisions.reproductions import Estimand, ReproductionTest
 from verify.evidence import Evidence, EvidenceTable, Figure, Series, Verdict
 from verify.procedures.base import FloatArray, Observed, Sampling, Trials, unknown_parameter
@@ -113,7 +113,8 @@ class Reproduction(Stated):
             f"is that of reading {self.named}. There are two one-sided tests at each number, and "
             f"refutations are "
             "corrected over the numbers. A number is contradicted when the limits do not meet its "
-            "tolerance. A failed trial counts as the largest value."
+            "tolerance. A failed trial takes either end of the range, and the number must be "
+            "reproduced with both."
         )
 
     def _test(self, reading: Reading, printed: Printed, level: float) -> ReproductionTest:
@@ -138,8 +139,9 @@ class Reproduction(Stated):
         for o, printed in zip(observed, self.printed, strict=True):
             test = self._test(reading, printed, level)
             raw = reading.statistic(o.table, o.params)
-            x = as_values(raw, o.table.failed, test.knowledge, "at most")
-            found.append(test.decide(x, n_failed=o.table.n_failed, limits=limits))
+            samples = both_ends(raw, o.table.failed, test.knowledge)
+            n_failed = o.table.n_failed
+            found.append(worse([test.decide(x, n_failed=n_failed, limits=limits) for x in samples]))
         return found
 
     def _rounds(

@@ -21,6 +21,7 @@ from verify.decisions.means import (
     as_values,
     bet_sizes,
     decide_mean,
+    decide_trials,
     find_unresolved,
     why_not_asymptotic,
 )
@@ -262,10 +263,11 @@ def test_the_mean_of_trials_that_failed_lies_between_its_limits(side, knowledge)
     """An infinite mean as well: it lies at the end that the failed trials take."""
     x = np.linspace(0.1, 0.9, 400)
     failed = np.arange(400) % 100 == 5
-    decision = decide_mean(
-        as_values(x, failed, knowledge, side), mean_test(0.4, side, knowledge), n_failed=4
-    )
+    decision = decide_trials(x, failed, mean_test(0.4, side, knowledge))
+    assert decision.n_failed == 4
     worst = knowledge.low if side == "at least" else knowledge.high
+    if side == "equals" and math.isfinite(worst) and knowledge.low == -math.inf:
+        worst = knowledge.low  # of the two ends the one that is farther from the bound
     if math.isfinite(worst):
         assert decision.observed == pytest.approx((x[~failed].sum() + 4 * worst) / 400)
     else:
@@ -279,7 +281,7 @@ def test_a_failed_trial_loses_the_finite_value_that_it_has():
     """Its value is the end that speaks against the statement, whatever was computed before."""
     failed = [False, True, False, True]
     x = np.array([0.25, 0.5, 0.75, np.nan])
-    for side, end in (("at most", 1.0), ("equals", 1.0), ("at least", 0.0)):
+    for side, end in (("at most", 1.0), ("at least", 0.0)):
         assert as_values(x, failed, SHARE, side).tolist() == [0.25, end, 0.75, end]
     free = Knowledge(low=0.0)
     assert as_values(x, failed, free, "at most").tolist() == [0.25, math.inf, 0.75, math.inf]
@@ -288,6 +290,29 @@ def test_a_failed_trial_loses_the_finite_value_that_it_has():
     assert as_values([0.5, 7.0], [False, True], SHARE, "at most").tolist() == [0.5, 1.0]
     with pytest.raises(InvalidParameter, match="value 7 must lie"):
         as_values([0.5, 7.0], [False, False], SHARE, "at most")
+
+
+@pytest.mark.parametrize("bound", [0.0, 0.5, 1.0])
+def test_trials_that_all_failed_contradict_an_equality_with_either_end_of_the_range(bound):
+    """At the end that is the stated value itself they would be in perfect agreement with it."""
+    found = decide_trials(np.full(400, np.nan), np.ones(400, bool), mean_test(bound, "equals"))
+    assert (found.status, found.n_failed) == ("fails", 400)
+    assert found.observed == (1.0 if bound == 0.0 else 0.0 if bound == 1.0 else found.observed)
+
+
+def test_an_equality_holds_with_the_failed_trials_at_either_end():
+    """Those that finished have mean 0.95 and 0.85.  The failed ones bring neither nearer to 0.9."""
+    test = mean_test(0.9, "equals", margin=0.03, horizon=20_000)
+    for value, few in ((0.95, "at least"), (0.85, "at most")):
+        x, failed = np.full(20_000, value), np.arange(20_000) % 20 == 3
+        moved = as_values(x, failed, UNIT, few)
+        assert moved.mean() == pytest.approx({0.95: 0.9025, 0.85: 0.8575}[value])
+        assert decide_trials(x, failed, test).status == "fails"
+    # few enough of them leave the equality alone, and without any it is decided as it was
+    x = np.tile([0.8, 1.0], 10_000)
+    rare = np.arange(20_000) % 2_000 == 3
+    assert decide_trials(x, rare, test).status == "holds"
+    assert decide_trials(x, rare & False, test) == decide_mean(x, test)
 
 
 def test_bounds_that_allow_everything_are_trivial():

@@ -116,6 +116,22 @@ def test_bad_counts_are_refused() -> None:
         decide_probability([], [], [], 0.05)
 
 
+def test_failed_trials_fill_no_gap_between_a_law_and_the_trials_that_finished() -> None:
+    """0.9 of the trials are bad and 0.07 failed, where a law says 0.97, or says 0.9."""
+    n = 100_000
+    for law in (0.97, 0.9):
+        decision = decide_exact_probability(90_000, n, law, 0.05, margin=0.02, failed_counts=7_000)
+        assert decision.verdict is Verdict.REFUTED
+        (cell,) = decision.cells
+        assert (cell.observed, cell.n_failed) == (0.9 if law == 0.97 else 0.97, 7_000)
+        assert not cell.lower <= law <= cell.upper
+    few = decide_exact_probability(90_000, n, 0.9, 0.05, margin=0.02, failed_counts=50)
+    assert few.verdict is Verdict.SUPPORTED
+    every = decide_exact_probability(0, n, 1.0, 0.05, failed_counts=n)
+    assert every.verdict is Verdict.REFUTED
+    assert (every.cells[0].n_bad, every.cells[0].observed) == (0, 0.0)
+
+
 def test_an_exact_probability_is_refuted_from_both_sides_and_supported_by_equivalence() -> None:
     n = 200_000
     assert decide_exact_probability(20_000, n, 0.1, 0.05).verdict is Verdict.SUPPORTED

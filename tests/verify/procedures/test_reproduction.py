@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from bounds.statement import Printed, Statement
 from tests.stated import NOBODY
-from tests.verify.toys import VALUE, tried
+from tests.verify.toys import VALUE, stored, tried
 from trials.checks import InvalidParameter
 from verify.decisions.means import Knowledge
 from verify.evidence import Verdict
@@ -162,3 +163,15 @@ def test_a_curve_runs_along_the_one_number_that_differs_everywhere(settings, axi
     printed = tuple(Printed(at=at, value=1.0, tolerance=0.1) for at in settings)
     build = replace(build, statement=replace(build.statement, printed=printed))
     assert [figure.xlabel for figure in build._figures({})] == axis
+
+
+@pytest.mark.parametrize("printed", [0.001, 0.5, 0.999])
+def test_runs_that_all_failed_reproduce_no_number(printed, tmp_path):
+    """Nor an accuracy near one, the largest value that there is."""
+    build = claim(printed, tolerance=0.05)
+    build = replace(build, readings={"plain": build.readings["plain"]})
+    cell = build.readings["plain"].cell({"scale": 1.0})
+    with stored(tmp_path, VALUE, [(cell, np.full((8192, 1), np.nan), range(8192))]) as store:
+        evidence = build.decide(store, 0.05)
+    assert evidence.verdict is Verdict.REFUTED
+    assert evidence.n_failed == evidence.n_trials > 0
