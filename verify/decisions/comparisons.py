@@ -49,7 +49,9 @@ Scale = Literal["mean", "sign"]
 
 def difference_knowledge(values: Knowledge, ratio: float) -> Knowledge:
     """The knowledge about ``a - ratio * b`` when both values have the same knowledge."""
-    low, high = values.low - ratio * values.high, values.high - ratio * values.low
+    # Zero times an infinite end is zero here: the second value has no part in the difference.
+    ends = [ratio * end if ratio else 0.0 for end in (values.low, values.high)]
+    low, high = values.low - max(ends), values.high - min(ends)
     return Knowledge(low=low, high=high, asymptotic=values.asymptotic)
 
 
@@ -120,11 +122,8 @@ class ContrastTest:
             raise InvalidParameter(f"paired values have shapes {a.shape} and {b.shape}")
         found = [test.status(x) for x, test in self._parts(a, b)]
         statuses = [status for status, _ in found]
-        status: Status = "holds"
-        if "fails" in statuses:
-            status = "fails"
-        elif "open" in statuses:
-            status = "open"
+        order: tuple[Status, ...] = ("fails", "open", "holds", "trivial")
+        status = min(statuses, key=order.index)
         reason = next((r for s, r in found if s == status and r), "")
         lower: float | None = None
         upper: float | None = None
@@ -262,6 +261,15 @@ def exact_limits(x: FloatArray, knowledge: Knowledge, level: float) -> tuple[flo
     return low + (high - low) * share.low, low + (high - low) * share.high
 
 
+def _middle(knowledge: Knowledge) -> float:
+    """A value one deviation above the lower end, for which bets are chosen.
+
+    A trend states no value, and the trials' own mean would choose the bets after a look at them.
+    """
+    spread = knowledge.spread
+    return knowledge.low + spread if math.isfinite(knowledge.low + spread) else 0.0
+
+
 @dataclass(frozen=True, kw_only=True)
 class TrendTest:
     """Whether the mean grows along cells with independent trials of fixed numbers.
@@ -280,14 +288,11 @@ class TrendTest:
         """Two limits of a mean, each at ``level``."""
         if self.knowledge.two_valued:
             return exact_limits(x, self.knowledge, level)
-        target = float(np.clip(x.mean(), -1e300, 1e300))
-        lower = LowerTest(
-            knowledge=self.knowledge, target=target, level=level, horizon=self.horizon
-        ).limit(x)
-        upper = -LowerTest(
-            knowledge=self.knowledge.mirrored(), target=-target, level=level, horizon=self.horizon
-        ).limit(-x)
-        return lower, upper
+        below, above = (
+            LowerTest(knowledge=known, target=_middle(known), level=level, horizon=self.horizon)
+            for known in (self.knowledge, self.knowledge.mirrored())
+        )
+        return below.limit(x), -above.limit(-x)
 
     def decide(self, groups: Sequence[FloatArray]) -> tuple[Status, str, list[tuple[float, float]]]:
         """Status, reason and each cell's limits (at half the supporting level)."""

@@ -427,16 +427,57 @@ def test_a_decided_contrast_says_how_its_number_must_stand_to_its_bound(relation
     assert decision.relation == stands
 
 
-def test_the_limits_of_a_trend_are_those_of_each_mean_in_its_own_unit():
-    """Each end by the one-sided test at its own target, not at that of zero or of minus it."""
-    x = 0.7 + 0.1 * np.sin(np.arange(200.0))
-    test = TrendTest(margin=0.1, knowledge=UNIT, horizon=400, refute_level=0.05, support_level=0.1)
-    low, high = test.decide([x, x])[2][0]
-    target = float(x.mean())
-    bare = LowerTest(knowledge=UNIT, target=target, level=0.05, horizon=400)
-    mirrored = replace(bare, knowledge=UNIT.mirrored(), target=-target)
-    assert (low, high) == (bare.limit(x), -mirrored.limit(-x))
-    assert low < target < high
+@pytest.mark.parametrize(
+    "known",
+    [UNIT, Knowledge(low=-1.0, high=3.0), Knowledge(low=0.0, variance=0.01), Knowledge(low=0.0)],
+    ids=repr,
+)
+def test_the_limits_of_a_trend_come_from_bets_that_no_trial_has_chosen(known):
+    """Each end by the one-sided test at a value that the knowledge gives, whatever the mean is."""
+    high_end = known.high if math.isfinite(known.high) else None
+    for shift in (0.2, 0.7):
+        x = shift + 0.1 * np.sin(np.arange(200.0))
+        test = TrendTest(
+            margin=0.1, knowledge=known, horizon=400, refute_level=0.05, support_level=0.1
+        )
+        low, high = test.decide([x, x])[2][0]
+        spread = (
+            0.1
+            if known.variance == 0.01
+            else None
+            if high_end is None
+            else ((known.high - known.low) / 2)
+        )
+        target = 0.0 if spread is None else known.low + spread
+        bare = LowerTest(knowledge=known, target=target, level=0.05, horizon=400)
+        from_above = 0.0 if high_end is None else spread - high_end
+        mirrored = replace(bare, knowledge=known.mirrored(), target=from_above)
+        assert (low, high) == (bare.limit(x), -mirrored.limit(-x))
+        assert low < float(x.mean()) < high
+
+
+def test_a_contrast_that_its_range_decides_is_trivial():
+    """All values lie in [1, 1.05], so that no mean exceeds another by a tenth."""
+    known = Knowledge(low=1.0, high=1.05)
+    a, b = np.linspace(1.0, 1.05, 50), np.linspace(1.05, 1.0, 50)
+    for relation, margin, status in (
+        ("<=", 0.1, "trivial"), ("=", 0.1, "trivial"), ("<=", 0.001, "open"), ("=", 0.001, "open"),
+    ):  # fmt: skip
+        decided = contrast_test(relation, margin, knowledge=known).decide(a, b)
+        assert decided.status == status, (relation, margin)
+    # (1 - 0.049) b <= a always, and a <= 1.049 b nearly always: one part says something
+    assert contrast_test("=", 0.049, knowledge=known).decide(a, a).status == "holds"
+
+
+@pytest.mark.parametrize("ratio", [-1.5, -0.5, 0.0, 0.5, 2.0])
+@pytest.mark.parametrize("ends", [(0.0, 1.0), (-1.0, 2.0), (-3.0, -1.0)])
+def test_the_range_of_a_difference_holds_its_corners(ratio, ends):
+    """Also with a negative ratio, where an equality has a margin above one."""
+    found = difference_knowledge(Knowledge(low=ends[0], high=ends[1]), ratio)
+    corners = [a - ratio * b for a in ends for b in ends]
+    assert (found.low, found.high) == (min(corners), max(corners))
+    free = difference_knowledge(Knowledge(low=0.0), ratio)
+    assert (free.low, free.high) == (0.0 if ratio <= 0 else -math.inf, math.inf)
 
 
 @pytest.mark.parametrize("side", ["a", "b"])
