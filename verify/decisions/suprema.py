@@ -36,8 +36,8 @@ class SupCell:
         limit.
     share_lower : lower limit of the probability of exceeding, at the refuting level.
     delta : the stated failure probability.
-    needed_lower : lower limit of the (1 - delta)-quantile of best value over limit.  The limit
-        would have to grow by at least this factor.
+    needed_lower : lower limit of the (1 - delta)-quantile of best value over limit, where delta is
+        zero the largest of these values.  The limit would have to grow by at least this factor.
     largest : the largest best value over limit.
     """
 
@@ -125,11 +125,7 @@ def decide_supremum(
             share_lower=tested.cells[i].lower,
             delta=deltas[i],
             limit=limits[i],
-            needed_lower=max(
-                quantile_lower(r, 1.0 - min(deltas[i], 1.0), level / len(best), anytime=True), 0.0
-            )
-            if r.size and 0 < deltas[i] < 1
-            else 0.0,
+            needed_lower=_needed(r, lost[i], deltas[i], level / len(best)),
             largest=float(r.max()) if r.size else 0.0,
         )
         for i, r in enumerate(ratios)
@@ -153,3 +149,16 @@ def decide_supremum(
         "of a supremum supports nothing",
         cells=cells,
     )
+
+
+def _needed(ratios: FloatArray, n_failed: int, delta: float, level: float) -> float:
+    """The lower limit of the factor by which the limit would have to grow, zero without one.
+
+    A failed trial found no value, so its ratio lies below all others.
+    """
+    if not ratios.size or delta >= 1.0:
+        return 0.0
+    if delta == 0.0:  # no value may exceed the limit
+        return max(float(ratios.max()), 0.0)
+    found = np.append(ratios, np.full(n_failed, -np.inf))
+    return max(quantile_lower(found, 1.0 - delta, level, anytime=True), 0.0)

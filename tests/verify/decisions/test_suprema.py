@@ -84,10 +84,28 @@ def test_what_a_limit_must_grow_by_is_never_negative() -> None:
     assert result.cells[0].needed_lower == 0.0
     own = quantile_lower(FOUND, 0.9, 0.005, anytime=True)
     assert result.cells[1].needed_lower == own > 0.0
-    for delta in (0.0, 1.0, 2.0):
+    for delta in (1.0, 2.0):
         (cell,) = decide_supremum([FOUND], [1.0], [delta], 0.01).cells
         assert cell.needed_lower == 0.0
-        assert (cell.status == "trivial") is (delta >= 1.0)
+        assert cell.status == "trivial"
+
+
+def test_a_limit_that_no_trial_may_exceed_must_grow_up_to_the_largest_value() -> None:
+    """With delta zero every value counts, a single one as well."""
+    (cell,) = decide_supremum([np.array([0.5, 3.0, 2.0])], [2.0], [0.0], 0.01, failed=[9]).cells
+    assert (cell.status, cell.needed_lower, cell.largest) == ("fails", 1.5, 1.5)
+    assert "1.5 times at least" in cell.decision().reason
+    (cell,) = decide_supremum([np.array([-3.0])], [2.0], [0.0], 0.01).cells
+    assert (cell.status, cell.needed_lower) == ("open", 0.0)
+
+
+def test_failed_trials_have_a_part_in_what_a_limit_must_grow_by() -> None:
+    """400 of 500 trials found nothing, so that the upper tenth of all is the upper half of 100."""
+    values, lost = np.arange(1.0, 101.0), 400
+    (cell,) = decide_supremum([values], [1.0], [0.1], 0.05, failed=[lost]).cells
+    every = np.r_[np.full(lost, -1.0), values]
+    assert cell.needed_lower == quantile_lower(every, 0.9, 0.05, anytime=True)
+    assert 0.0 < cell.needed_lower < 50.0 < quantile_lower(values, 0.9, 0.05, anytime=True)
 
 
 @pytest.mark.parametrize(
