@@ -303,6 +303,32 @@ def test_the_choice_is_made_on_the_calibration_cells() -> None:
     assert decision.verdict is Verdict.SUPPORTED
 
 
+@pytest.mark.parametrize("where", ["calibration", "held-out"])
+def test_a_choice_that_a_cell_excludes_supports_nothing(where: str) -> None:
+    """Choice 1 has more room, and of 300 trials of one cell three are far above any constant.
+
+    No failure is allowed, and the quantile that three trials in 300 leave alone does not see them.
+    """
+    low = make_cells(lambda m, d: 0.1 * sharp(m, d), choice={"g": 1.0}, delta=1e-9)
+    at = next(i for i, cell in enumerate(low) if cell.role == where)
+    spoiled = low[at].statistic.copy()
+    spoiled[:3] = 1e9
+    low[at] = replace(low[at], statistic=spoiled)
+    cells = [*low, *make_cells(sharp, choice={"g": 2.0}, delta=1e-9)]
+    constants = (C, ConstantBox(name="g", low=1, high=2, generous="choose", grid=(1.0, 2.0)))
+    decision = decide(cells, constants=constants, resolution=0.06)
+    assert decision.feasibility is not None
+    assert decision.feasibility.feasible == (False, True)
+    assert decision.calibration is not None
+    if where == "calibration":  # the next one is tried, on cells that had no part in the choice
+        assert dict(decision.calibration.choice) == {"g": 2.0}
+        assert decision.verdict is Verdict.SUPPORTED
+    else:
+        assert dict(decision.calibration.choice) == {"g": 1.0}
+        assert decision.verdict is Verdict.INCONCLUSIVE
+        assert "a cell excludes the calibrated choice g=1" in decision.summary
+
+
 def test_a_choice_that_fails_far_away_does_not_refute_while_another_does_not() -> None:
     """Choice 1 has the most room on the calibration cells, but only choice 2 keeps its constant."""
 

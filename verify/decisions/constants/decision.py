@@ -229,7 +229,7 @@ def _try_choices(
             problem, live, calibration, drift, rules.margin, rules.kappa_floor, rules.resolution
         )
 
-    best = int(np.nanargmin(room))
+    best = _most_room(problem, room, choices, feasibility)
     tried = attempt(best)
     # The theorem lets one choose, so another choice may hold where the calibrated one fails.
     rivals = [k for k, f in enumerate(feasibility.feasible) if f and k != best]
@@ -241,6 +241,27 @@ def _try_choices(
     names = "; ".join(spell(choices[k]) for k in saved)
     note = f"the calibrated choice fails on held-out cells, but not so: {names}"
     return replace(tried, rejected=False), note
+
+
+def _most_room(
+    problem: Problem,
+    room: Sequence[float],
+    choices: Sequence[ConstantValues],
+    feasibility: Feasibility,
+) -> int:
+    """The choice that needs the smallest constants in the calibration cells.
+
+    A choice that one of these cells excludes comes last: its rare violations may exclude it,
+    though the quantile that defines a required constant leaves room.  The held-out cells have no
+    part in this, so that their trials are fresh.
+    """
+    excluded = [
+        dict(problem.cells[row.cell].choice)
+        for row in feasibility.rows
+        if row.excluded and problem.cells[row.cell].role == "calibration"
+    ]
+    ranks = [(dict(choice) in excluded, one) for choice, one in zip(choices, room, strict=True)]
+    return min((k for k, one in enumerate(room) if not math.isnan(one)), key=lambda k: ranks[k])
 
 
 def _says_nothing(
@@ -299,6 +320,9 @@ def conclude(
             "at its fitted constants the bound exceeds the trivial bound everywhere",
         )
     missing = []
+    lost = [c for c, ok in zip(feasibility.choices, feasibility.feasible, strict=True) if not ok]
+    if lost and (choice := tried.calibration.choice) in lost:
+        missing.append(f"a cell excludes the calibrated choice {spell(choice)}")
     if held_out.verdict is not Verdict.SUPPORTED:
         missing.append(f"extrapolation {held_out.verdict.value}: {held_out.summary}")
     if not drift.flat:
