@@ -324,10 +324,17 @@ def _passes(placebo: Placebo | Occurs, fixed: Any, part: Any, store: Trials, lev
 
 
 def _keeps(row: CellResult) -> bool:
-    """Whether a cell's observed value keeps its bound.  A tie breaks a strict one."""
-    if row.ratio is None:
+    """Whether a cell's observed value keeps its bound.  A tie breaks a strict one.
+
+    Their ratio would not do: it is undefined where a side is negative, and for 0/0.
+    """
+    if row.observed is None or row.bound is None:
         return False
-    return row.ratio < 1 if row.relation == "below" else row.ratio <= 1
+    if row.relation == "at least":
+        return row.observed >= row.bound
+    if row.relation == "equals":
+        return row.observed == row.bound
+    return row.observed < row.bound if row.relation == "below" else row.observed <= row.bound
 
 
 def _rare(occurs: Occurs, procedure: Any, store: Trials) -> bool:

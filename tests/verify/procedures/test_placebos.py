@@ -434,10 +434,16 @@ def test_a_row_is_that_of_the_cell_that_names_most_of_it_and_other_rows_are_nobo
     assert _rows_of(cells[:3], rows) == found[:3]
 
 
-def test_a_cell_keeps_its_bound_by_its_ratio_and_not_without_one():
-    for ratio, relation, keeps in (
-        (0.5, "at most", True), (1.0, "at most", True), (1.0, "below", False),
-        (1.5, "at most", False), (None, "at most", False), (None, "below", False),
-    ):  # fmt: skip
-        one = CellResult(params={}, n_trials=4, n_failed=0, ratio=ratio, relation=relation)
-        assert _keeps(one) is keeps
+@pytest.mark.parametrize(
+    ("observed", "relation", "bound", "keeps"),
+    [
+        (0.5, "at most", 1.0, True), (1.0, "at most", 1.0, True), (1.0, "below", 1.0, False),
+        (1.5, "at most", 1.0, False), (None, "at most", 1.0, False), (0.5, "below", None, False),
+        (-0.1, "at most", 0.0, True), (0.1, "at most", 0.0, False), (0.0, "at most", 0.0, True),
+        (0.0, "below", 0.0, False), (-0.1, "below", 0.0, True), (-2.0, "at least", -1.0, False),
+        (-1.0, "at least", -1.0, True), (2.0, "equals", 2.0, True), (-2.0, "equals", 2.0, False),
+    ],
+)  # fmt: skip
+def test_a_cell_keeps_its_bound_by_its_sides_whatever_their_signs(observed, relation, bound, keeps):
+    one = CellResult(params={}, n_trials=4, observed=observed, bound=bound, relation=relation)
+    assert _keeps(one) is keeps
