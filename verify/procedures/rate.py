@@ -164,8 +164,8 @@ class Rate(Sampled):
         """Compare each exponent's limits with the stated exponent.  All must agree."""
         observed = self.sampling.observed(store, self.cells)
         means, errors = zip(*(self._mean(o) for o in observed), strict=True)
-        if not all(map(math.isfinite, means)):
-            return self._give_up(observed, level)
+        if not all(math.isfinite(mean) and mean > 0 for mean in means):
+            return self._give_up(observed, means, level)
         varied = self._find_varied([o.params for o in observed])
         fit = fit_power_law(means, varied, level=level, se_log=self._spreads(observed))
         verdict, summary, rows = self._verdict(fit, level)
@@ -203,15 +203,20 @@ class Rate(Sampled):
             return None
         return [self.spread(o.params) / math.sqrt(o.table.n_trials) for o in observed]
 
-    def _give_up(self, observed: Sequence[Observed], level: float) -> Evidence:
-        """The evidence when trials failed, because such cells have no mean."""
+    def _give_up(
+        self, observed: Sequence[Observed], means: Sequence[float], level: float
+    ) -> Evidence:
+        """The evidence where a cell has no mean, or one without a logarithm."""
         failed = sum(o.table.n_failed for o in observed)
+        low = [mean for mean in means if not mean > 0]
+        why = f"{counted_trials(failed)} failed: their cells have no mean"
+        if low and not failed:
+            why = (
+                f"the mean is {low[0]:.3g} in {len(low)} of {len(means)} cells: it has no logarithm"
+            )
         return Evidence(
             verdict=Verdict.INCONCLUSIVE,
-            summary=(
-                f"{counted_trials(failed)} failed: their cells have no mean, so no exponent can be "
-                "estimated"
-            ),
+            summary=f"{why}, so no exponent can be estimated",
             level=level,
             n_trials=sum(o.table.n_trials for o in observed),
             n_failed=failed,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bounds.statement import OutsideTheorem
-from tests.verify.toys import DECAY, N_STEPS, POWER, tried
+from tests.verify.toys import DECAY, N_STEPS, POWER, stored, tried
 from trials.checks import InvalidParameter
 from verify.decisions.rates import fit_power_law
 from verify.decisions.sequences import resolvable
@@ -119,6 +119,24 @@ def test_a_failed_trial_makes_the_claim_inconclusive(tmp_path):
     evidence, _ = tried(power_law(-0.5, lost=0.01), tmp_path)
     assert evidence.verdict is Verdict.INCONCLUSIVE
     assert evidence.n_failed > 0
+
+
+@pytest.mark.parametrize("mean", [0.0, -2.0])
+def test_a_mean_without_a_logarithm_leaves_the_claim_open(mean, tmp_path):
+    """Two of the twelve cells have no positive mean: the verdict says so."""
+    rate = power_law(-0.5)
+    without = replace(
+        rate,
+        statistic=lambda table: np.where(table["error"] > 0.9, mean, table["error"]),
+    )
+    cells = [{**cell, "lost": 0.0} for cell in rate.cells]
+    values = [np.full((256, 1), 1.0 if cell["d"] == 256 and i < 6 else 0.25)
+              for i, cell in enumerate(cells)]  # fmt: skip
+    with stored(tmp_path, POWER, list(zip(cells, values, strict=True))) as store:
+        evidence = without.decide(store, 0.05)
+    assert evidence.verdict is Verdict.INCONCLUSIVE
+    assert f"the mean is {mean:.3g} in 2 of 12 cells" in evidence.summary
+    assert (evidence.n_trials, evidence.n_failed) == (12 * 256, 0)
 
 
 def test_rates_override_check_and_describe():
