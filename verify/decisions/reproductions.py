@@ -105,10 +105,15 @@ class ReproductionTest:
         strict = self.refute_level / 2
         if self._exceeds(x, high, strict) or self._falls_below(x, low, strict):
             return "fails"
+        return "holds" if self._is_inside(x, low, high) else "open"
+
+    def _is_inside(self, x: FloatArray, low: float, high: float) -> bool:
+        """Whether the quantity here lies between two values, which belong to the band."""
+        if self.estimand == "median":  # a limit is a trial's value, and may be an end itself
+            lower, upper = self.limits(x, self.support_level)
+            return low <= lower and upper <= high
         inside = self._exceeds(x, low, self.support_level)
-        if inside and self._falls_below(x, high, self.support_level):
-            return "holds"
-        return "open"
+        return inside and self._falls_below(x, high, self.support_level)
 
     def decide(self, x: FloatArray, *, n_failed: int = 0, limits: bool = True) -> CellDecision:
         """The number's decision.  The limits in the record are those of support."""

@@ -122,3 +122,17 @@ def test_a_decided_number_says_whether_its_two_limits_are_exact(knowledge, label
     assert decided.asymptotic is bool(label)
     unsure = reproduction(0.5, 1e-4, knowledge=knowledge).decide(SAMPLE)
     assert (unsure.status, unsure.reason) == ("open", "the limits are wider than the tolerance")
+
+
+@pytest.mark.parametrize(
+    ("value", "tolerance", "status"),
+    [(10.0, 1.0, "holds"), (8.0, 1.0, "holds"), (9.0, 0.5, "holds"),
+     (10.25, 1.0, "fails"), (7.75, 1.0, "fails")],
+)  # fmt: skip
+def test_the_ends_of_a_tolerance_belong_to_it(value, tolerance, status):
+    """Every count of rounds is 9, and so are both limits of the median."""
+    test = reproduction(value, tolerance, knowledge=Knowledge(), estimand="median")
+    assert test.limits(np.full(400, 9.0), 0.05) == (9.0, 9.0)
+    assert test.status(np.full(400, 9.0)) == status
+    # three trials bound no median
+    assert test.status(np.full(3, 9.0)) == "open"
