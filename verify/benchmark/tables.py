@@ -16,7 +16,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -75,6 +75,10 @@ def check(params: Mapping[str, Any]) -> dict[str, Any]:
                 f"--data {texts['data']} needs --{name} COLUMN, the column of the "
                 f"{'clients' if name == 'client' else 'target'}"
             )
+    if texts["client"] == texts["target"]:
+        raise InvalidParameter(
+            f"--client and --target are both {texts['client']!r:.60}; they must be two columns"
+        )
     cell = OWN.check(rest)
     digest = _digest(texts["data"])
     if texts.get("digest", digest) != digest:
@@ -107,17 +111,21 @@ def _columns(path: str) -> dict[str, np.ndarray[Any, Any]]:
     try:
         if kind == ".csv":
             with open(path, newline="", encoding="utf-8-sig") as file:
-                rows = [row for row in csv.reader(file) if row]
-            if not rows:
+                reader = csv.reader(file)
+                lines = [(reader.line_num, row) for row in reader if row]
+            if not lines:
                 raise InvalidParameter(f"{path}: is empty")
-            uneven = next((i for i, r in enumerate(rows, 1) if len(r) != len(rows[0])), None)
-            if uneven is not None:
-                raise InvalidParameter(
-                    f"{path}: line {uneven} has {len(rows[uneven - 1])} columns, and the first "
-                    f"line {len(rows[0])}"
-                )
-            body = np.array(rows[1:], dtype=object).reshape(len(rows) - 1, len(rows[0]))
-            return {name.strip(): body[:, j] for j, name in enumerate(rows[0])}
+            rows = [row for _, row in lines]
+            for line, row in lines:
+                if len(row) != len(rows[0]):
+                    raise InvalidParameter(
+                        f"{path}: line {line} has {len(row)} columns, and the first line "
+                        f"{len(rows[0])}"
+                    )
+            names = [name.strip() for name in rows[0]]
+            _require_once(path, names)
+            body = np.array(rows[1:], dtype=object).reshape(len(rows) - 1, len(names))
+            return {name: body[:, j] for j, name in enumerate(names)}
         if kind == ".npz":
             return _npz(path)
         if kind in (".parquet", ".pq"):
@@ -128,6 +136,7 @@ def _columns(path: str) -> dict[str, np.ndarray[Any, Any]]:
                     f"{path} needs pyarrow: pip install 'cfl-verify[parquet]'"
                 ) from None
             table = pyarrow.parquet.read_table(path)
+            _require_once(path, table.column_names)
             for name in table.column_names:
                 _require_rows_of_categories(path, name, table.column(name))
             return {
@@ -139,6 +148,13 @@ def _columns(path: str) -> dict[str, np.ndarray[Any, Any]]:
             raise
         raise InvalidParameter(f"{path}: cannot be read: {error!s:.120}") from None
     raise InvalidParameter(f"{path}: must end in .csv, .parquet or .npz")
+
+
+def _require_once(path: str, names: Sequence[str]) -> None:
+    """Refuse a name of two columns, of which only one would be read."""
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InvalidParameter(f"{path}: two columns have the name {twice!r:.60}; rename one")
 
 
 def _require_rows_of_categories(path: str, name: str, column: Any) -> None:
@@ -161,16 +177,18 @@ def _clients(path: str, name: str, values: np.ndarray[Any, Any]) -> np.ndarray[A
 
 
 def _npz(path: str) -> dict[str, np.ndarray[Any, Any]]:
-    found: dict[str, np.ndarray[Any, Any]] = {}
+    columns: list[tuple[str, np.ndarray[Any, Any]]] = []
     with np.load(path, allow_pickle=False) as stored:
         for name in stored.files:
             array = stored[name]
             if array.ndim == 2:
-                found.update({f"{name}{j}": array[:, j] for j in range(array.shape[1])})
+                columns += [(f"{name}{j}", array[:, j]) for j in range(array.shape[1])]
             elif array.ndim == 1:
-                found[name] = array
+                columns.append((name, array))
             else:
                 raise InvalidParameter(f"{path}: array {name} has {array.ndim} axes; 1 or 2 work")
+    _require_once(path, [name for name, _ in columns])
+    found = dict(columns)
     lengths = {len(a) for a in found.values()}
     if len(lengths) > 1:
         raise InvalidParameter(f"{path}: its arrays have different numbers of rows")

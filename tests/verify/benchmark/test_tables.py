@@ -66,6 +66,8 @@ def test_three_kinds_of_file_hold_the_same_rows(tmp_path):
         (lambda t: t.replace("b,", "a,").replace("c,", "a,"), "one client only"),
         (lambda t: t.replace("site", "place"), "no column 'site'; it has place, age"),
         (lambda t: t + "a,1,2\n", "line 32 has 3 columns"),
+        (lambda t: "\n\n" + t + "a,1,2\n", "line 34 has 3 columns"),  # empty lines are passed over
+        (lambda t: t.replace("dose", " age"), "two columns have the name 'age'"),
         (lambda t: t.replace("b,1,", ",1,"), "column site, row 2 names no client"),
         (lambda t: t.partition("\n")[0] + "\n", "has no rows"),
         (lambda t: "", "is empty"),
@@ -75,6 +77,26 @@ def test_bad_data_are_refused_in_one_line(tmp_path, change, message):
     with pytest.raises(InvalidParameter, match=message) as found:
         cell_of(tmp_path / "rows.csv", change(GOOD))
     assert "\n" not in str(found.value)
+
+
+def test_a_column_is_the_clients_or_the_target(tmp_path):
+    """Before, one column for both was a fault of the program."""
+    path = tmp_path / "rows.csv"
+    path.write_text(GOOD)
+    with pytest.raises(InvalidParameter, match="are both 'age'; they must be two columns"):
+        tables.check({"data": str(path), "client": "age", "target": "age"})
+
+
+def test_no_array_of_a_file_takes_the_place_of_another(tmp_path):
+    """Before, the second column of ``a`` was lost without a word."""
+    rows = np.arange(24.0).reshape(8, 3)
+    np.savez(tmp_path / "rows.npz", a=rows[:, :2], a1=rows[:, 2], who=np.arange(8) % 2)
+    with pytest.raises(InvalidParameter, match="two columns have the name 'a1'"):
+        tables.check({"data": str(tmp_path / "rows.npz"), "client": "who", "target": "a0"})
+    np.savez(tmp_path / "fine.npz", a=rows[:, :2], b=rows[:, 2], who=np.arange(8) % 2)
+    cell = tables.check({"data": str(tmp_path / "fine.npz"), "client": "who", "target": "b"})
+    read = tables.read(cell["data"], "who", "b", "linear", cell["digest"])
+    np.testing.assert_array_equal(read.features, rows[[0, 2, 4, 6, 1, 3, 5, 7], :2])
 
 
 def test_constant_columns_targets_and_wrong_classes_are_named(tmp_path):
