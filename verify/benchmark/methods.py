@@ -104,7 +104,13 @@ def parse_methods(text: str) -> list[Method]:
 
 
 def split_outside(text: str) -> Iterator[str]:
-    """The parts of a list with commas, those within brackets left out."""
+    """The parts of a list with commas, those within brackets left out.
+
+    What follows a bracket without an end is one part.
+
+    >>> list(split_outside("local, ifca(a=1, b=2), cfl(c=3, em"))
+    ['local', 'ifca(a=1, b=2)', 'cfl(c=3, em']
+    """
     depth, start = 0, 0
     for i, char in enumerate(text + ","):
         depth += (char == "(") - (char == ")")
@@ -112,6 +118,8 @@ def split_outside(text: str) -> Iterator[str]:
             if text[start:i].strip():
                 yield text[start:i].strip()
             start = i + 1
+    if text[start:].strip():
+        yield text[start:].strip()
 
 
 def parse_method(text: str) -> Method:
