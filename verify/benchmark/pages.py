@@ -29,12 +29,12 @@ OF_CLASSES = ("accuracy", "worst-decile")
 def number(value: float | None, digits: int = 3) -> str:
     """A number for people: three digits, thousands with commas, a dash where there is none.
 
-    >>> number(0.012345), number(123456.0), number(None), number(float("inf"))
-    ('0.0123', '123,456', '-', 'inf')
+    >>> number(0.012345), number(123456.0), number(999.7), number(None), number(float("inf"))
+    ('0.0123', '123,456', '1,000', '-', 'inf')
     """
     if value is None or math.isnan(value):
         return "-"
-    if abs(value) >= 10**digits and math.isfinite(value):
+    if math.isfinite(value) and abs(float(f"{value:.{digits}g}")) >= 10**digits:
         return f"{value:,.0f}" if abs(value) < 1e9 else f"{value:.2e}"
     return f"{value:.{digits}g}"
 
@@ -324,10 +324,17 @@ def write(result: Result, path: Path) -> Path:
     return path
 
 
-def _parquet(found: Sequence[dict[str, Any]], path: Path) -> None:
+def require_parquet(path: Path) -> None:
+    """Refuse a Parquet file where the package that writes it is missing."""
     try:
-        import pyarrow  # type: ignore[import-untyped]
-        import pyarrow.parquet  # type: ignore[import-untyped]
+        import pyarrow.parquet  # type: ignore[import-untyped]  # noqa: F401
     except ImportError:
         raise InvalidParameter(f"{path} needs pyarrow: pip install 'cfl-verify[parquet]'") from None
+
+
+def _parquet(found: Sequence[dict[str, Any]], path: Path) -> None:
+    require_parquet(path)
+    import pyarrow  # type: ignore[import-untyped]
+    import pyarrow.parquet  # type: ignore[import-untyped]
+
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(list(found)), path)
