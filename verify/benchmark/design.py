@@ -14,6 +14,7 @@ from verify.benchmark.contrasts import Comparing, n_limits
 from verify.benchmark.fits import FIT, federation_of
 from verify.benchmark.methods import parse_methods
 from verify.benchmark.metrics import metric
+from verify.benchmark.tables import response_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +59,8 @@ class Benchmark:
             )
         found = tuple(federation_of(f) for f in self.federations)
         self.comparing()
+        for cell in found:
+            require_metric(self.metric, cell)
         for method in methods:
             for cell in found:
                 FIT.check({**cell, "method": method.text, "limit": self.limit})
@@ -96,6 +99,23 @@ class Benchmark:
         given["federations"] = tuple(given["federations"])
         given["notes"] = tuple(given.get("notes", ()))
         return cls(**given)
+
+
+def require_metric(name: str, cell: Mapping[str, Any]) -> None:
+    """Refuse a metric that no fit on a federation has, by which all methods would be equal.
+
+    Raises
+    ------
+    InvalidParameter : for a metric of classes, of true models or of true clusters without them.
+    """
+    data = cell.get("data")
+    if name in ("accuracy", "wrong", "worst-decile") and response_of(cell) != "logistic":
+        raise InvalidParameter(f"metric={name} needs classes: these responses are numbers")
+    if name in ("error", "worst") and data is not None:
+        raise InvalidParameter(f"metric={name} needs the true models: rows of {data} have none")
+    known = data in (None, "digits", "glyphs")
+    if name in ("ari", "recovered", "rounds-to-oracle") and not known:
+        raise InvalidParameter(f"metric={name} needs the true clusters: rows of {data} have none")
 
 
 _COMMON = "local, global, oracle, ifca, odcl-km"

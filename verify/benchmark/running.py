@@ -104,12 +104,18 @@ def n_stored(store: RunStore, cell: Mapping[str, Any]) -> int:
     return next(b for b in range(len(stored) + 1) if b not in stored)
 
 
+def _n_paired(store: RunStore, benchmark: Benchmark, federation: Mapping[str, Any]) -> int:
+    """The number of first blocks that are stored of all methods."""
+    cells = (benchmark.cell(federation, m) for m in benchmark.method_names)
+    return min(n_stored(store, cell) for cell in cells)
+
+
 def paired(
     store: RunStore, benchmark: Benchmark, federation: Mapping[str, Any]
 ) -> dict[str, Mapping[str, FloatArray]]:
     """Method -> metric -> (n,) values of the trials that all methods have."""
     cells = {m: benchmark.cell(federation, m) for m in benchmark.method_names}
-    n_blocks = min(n_stored(store, cell) for cell in cells.values())
+    n_blocks = _n_paired(store, benchmark, federation)
     if n_blocks == 0:
         return {m: {name: np.empty(0) for name in METRICS} for m in cells}
     tables = {m: store.table(FIT, cell, n_blocks) for m, cell in cells.items()}
@@ -141,8 +147,12 @@ def run(
 
     ``on_look`` gets trials, open contrasts, all contrasts and CPU seconds after each look.
     """
-    n_blocks = dict.fromkeys(range(len(benchmark.federations)), _FIRST_BLOCKS)
     last = -(-benchmark.max_trials // BLOCK)
+    # what an earlier call has stored is looked at as a whole, and not again from its first trials
+    n_blocks = {
+        i: max(_FIRST_BLOCKS, min(_n_paired(store, benchmark, federation), last))
+        for i, federation in enumerate(benchmark.federations)
+    }
     stopped = ""
     while not stopped:
         ensure(store, _demands(benchmark, n_blocks), executor, on_block, blockwise=True)

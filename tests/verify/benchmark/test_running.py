@@ -7,9 +7,10 @@ import pytest
 
 from trials.run.executors import make_executor
 from trials.run.store import RunStore
+from verify.benchmark import running
 from verify.benchmark.design import Benchmark
 from verify.benchmark.fits import BLOCK
-from verify.benchmark.metrics import MISSING
+from verify.benchmark.metrics import METRICS, MISSING
 from verify.benchmark.running import _mean, n_stored, run
 from verify.benchmark.tuning import Tuned, put_aside
 
@@ -53,6 +54,34 @@ def test_a_last_block_that_the_trials_do_not_fill_is_drawn(table_of):
     found = table_of(max_trials=BLOCK + 1, width=1e-6, level=1e-6)
     assert found.open == 1
     assert found.n_trials == 2 * BLOCK
+
+
+@pytest.mark.parametrize(
+    ("stored", "first"), [({8: 5, 9: 3}, 20), ({8: 0, 9: 4}, 16), ({8: 40, 9: 1}, 32)]
+)
+def test_a_run_that_goes_on_looks_at_all_that_is_stored(monkeypatch, stored, first):
+    """Before, it told of looks at 4, 8, 12 ... trials, each of which had used all of them."""
+    looks, n_asked = [], []
+
+    def values(_store, _benchmark, federation):
+        n = 4 * max(stored[federation["n"]], 1)
+        made = {name: np.ones(n) for name in METRICS} | {"cpu": np.zeros(n)}
+        return dict.fromkeys(("local", "global"), made)
+
+    monkeypatch.setattr(running, "ensure", lambda _s, demands, *_, **__: n_asked.append(
+        [d.n_blocks for d in demands]))  # fmt: skip
+    monkeypatch.setattr(running, "n_stored", lambda _s, cell: stored[cell["n"]])
+    monkeypatch.setattr(running, "paired", values)
+    monkeypatch.setattr(running, "result", lambda _s, _b, stopped: stopped)
+    federations = ({"m": 6, "n": 8, "d": 2}, {"m": 6, "n": 9, "d": 2})
+    benchmark = Benchmark(
+        name="x", question="?", methods="local, global", federations=federations, vary="n",
+        max_trials=32, width=1e3, level=0.5,
+    ).checked()  # fmt: skip
+    run(None, benchmark, None, on_look=lambda *told: looks.append(told[0]))
+    wanted = [max(1, min(stored[n], 8)) for n in (8, 9)]
+    assert n_asked[0] == [wanted[0]] * 2 + [wanted[1]] * 2
+    assert looks[0] == first == 4 * max(wanted)
 
 
 def test_the_best_method_is_the_best_of_those_that_know_no_clusters(table_of):

@@ -61,9 +61,10 @@ def fits(rng, n, scale, name):
 
 
 def benchmark_of(name, **changed):
+    response = "logistic" if name in ("wrong", "accuracy") else "linear"
     return Benchmark(
-        name="x", question="?", methods=", ".join(METHODS), federations=FEDERATIONS, vary="n",
-        metric=name, **changed,
+        name="x", question="?", methods=", ".join(METHODS), vary="n", metric=name,
+        federations=tuple({**each, "response": response} for each in FEDERATIONS), **changed,
     ).checked()  # fmt: skip
 
 
@@ -158,7 +159,7 @@ def test_looks_grow_by_half_within_the_budget_and_decided_federations_stay(
         columns[n, m] = made
     stored, asked = Stored(columns), []
     n_now = {}
-    monkeypatch.setattr(stored, "blocks", lambda _e, cell: set(range(n_now[cell["n"]])))
+    monkeypatch.setattr(stored, "blocks", lambda _e, cell: set(range(n_now.get(cell["n"], 0))))
 
     def ensure(_store, demands, _executor, _on_block, blockwise):
         assert blockwise
