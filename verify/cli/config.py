@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -77,7 +78,7 @@ def settings(flags: Mapping[str, Any], config_file: str | None) -> Settings:
         claims=tuple(chosen("claims", ())),
         profile=chosen("profile", "quick"),
         seed=chosen("seed", 0),
-        level=float(chosen("level", FAMILYWISE_LEVEL)),
+        level=_as_float(chosen("level", FAMILYWISE_LEVEL)),
     )
     output = chosen("output")
     if output is not None and (not output or not output.isprintable()):
@@ -92,6 +93,14 @@ def settings(flags: Mapping[str, Any], config_file: str | None) -> Settings:
         scheduler=chosen("scheduler"),
         claims_files=tuple(chosen("claims_files", ())),
     )
+
+
+def _as_float(value: float) -> float:
+    """The number as a float, infinite where a file's integer has too many digits for one."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
 
 
 def _depth(content: bytes) -> int:

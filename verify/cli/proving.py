@@ -158,6 +158,8 @@ def check_proofs(
     else:
         for each in found:
             say(f"{each['claim']}  {each['result']}")
+        if not found:
+            say("the run stores no certificate")
     return exits.EXPECTED if good else exits.UNEXPECTED
 
 

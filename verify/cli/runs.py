@@ -235,7 +235,7 @@ def check_run(
 
 
 def copy_run(*, run: str, destination: str, claims_files: Sequence[str]) -> None:
-    """Copy a run into a new directory: its store whole, its report and exports as they are."""
+    """Copy a run's store into a new directory, as of one instant, and verify the copy."""
     del claims_files
     directory = find_run(run)
     if not destination or not destination.isprintable():

@@ -1,12 +1,15 @@
 """Configuration files: what is refused before the parser sees it."""
 
+import math
 import tomllib
 from datetime import datetime
 
 import pytest
 
 from trials.checks import InvalidParameter
+from verify import session
 from verify.cli import config
+from verify.papers import catalogue
 
 
 @pytest.mark.parametrize("opened", ["[" * 101, "[{a = " * 51, '["[{[" , "' + "[" * 100])
@@ -104,6 +107,16 @@ def test_a_key_takes_values_of_its_own_types_alone(tmp_path, key):
         else:
             with pytest.raises(InvalidParameter, match=rf"{key}=.* must be of type"):
                 config.read_config(path)
+
+
+def test_a_level_with_too_many_digits_for_a_float_is_a_level_that_is_too_large(tmp_path):
+    """Before, it was a fault of the program."""
+    path = tmp_path / "a.toml"
+    path.write_text(f"level = 1{'0' * 400}\n")
+    found = config.settings({}, str(path)).config
+    assert found.level == math.inf
+    with pytest.raises(InvalidParameter, match="level=inf must lie strictly between 0 and 1"):
+        session.prepare(found, catalogue(()))
 
 
 @pytest.mark.parametrize("more", [0, 1])

@@ -101,6 +101,8 @@ def test_a_certificate_that_shows_nothing_is_rejected_whatever_words_it_holds(tm
 
 def test_a_claim_without_a_certificate_is_told_only_where_it_is_named(tmp_path):
     assert checked(tmp_path / "all", {}) == (0, [])
+    result = invoke("check-proof", tmp_path / "all")  # silence would look like a check that passed
+    assert (result.exit_code, result.stdout) == (0, "the run stores no certificate\n")
     assert checked(tmp_path / "one", {}, "p.a") == (1, ["the run stores no certificate"])
     result = invoke("check-proof", tmp_path / "one", "p.b")
     assert result.exit_code == 3
