@@ -13,6 +13,7 @@ methods.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -58,7 +59,7 @@ def axis(text: str, size: int) -> Axis:
         low, high = (float(match[end]) for end in ("low", "high")) if match else (0.0, 0.0)
     except ValueError:
         low = high = 0.0
-    if match is None or not 0 < low < high:
+    if match is None or not 0 < low < high < math.inf:
         raise InvalidParameter(f"--grid {text!r:.60} must read NAME=LOW..HIGH with 0 < LOW < HIGH")
     name = match["name"]
     if name not in FEDERATION.entries:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +15,7 @@ from trials.checks import InvalidParameter, integer_between
 from trials.run.directory import RUNS, STORE_NAME, find_run
 from trials.run.executors import Executor, ExecutorError
 from trials.run.store import RunStore
+from trials.run.store.limits import is_name
 from verify import session
 from verify.benchmark import pages, trust
 from verify.benchmark.catalogue import SHIPPED
@@ -25,6 +29,7 @@ from verify.benchmark.running import Result, run
 from verify.cli import exits, screen
 from verify.cli.screen import definition, paragraph, print_json, say, table
 from verify.cli.signals import interruptible
+from verify.decisions.sequences import check_level
 from verify.evidence import Figure
 from verify.session import RunConfig
 from verify.stored import declared_benchmarks
@@ -109,6 +114,7 @@ def benchmark(workers: Executor, asked: Asked) -> int:
     ):  # fmt: skip
         _list(asked.as_json)
         return exits.EXPECTED
+    _refuse_flags(asked)
     wanted = _find(asked, changes)
     if asked.methods is not None:
         trust.remember(parse_methods(asked.methods))
@@ -116,7 +122,8 @@ def benchmark(workers: Executor, asked: Asked) -> int:
         trust.refuse_foreign(parse_methods(wanted.methods), Path(asked.run_name or "."))
     if asked.grid:
         diagram = _grid(wanted, asked.grid, asked.grid_size, rules)
-        with _open(asked, wanted) as store:
+        interruptible()
+        with _open(asked, wanted) as store, _stoppable(store):
             _phase(store, diagram, workers, asked.as_json)
         return exits.EXPECTED
     wanted = replace(wanted, **rules).checked()
@@ -132,8 +139,33 @@ def benchmark(workers: Executor, asked: Asked) -> int:
         if asked.as_json:
             print_json({**document, "run": str(store.path.parent)})
         else:
-            _print(result, store.path.parent, asked.exports)
+            _print(result, store, asked.exports)
     return exits.EXPECTED
+
+
+def _refuse_flags(asked: Asked) -> None:
+    """Refuse what cannot be used, and what would be passed over in silence."""
+    if asked.output is not None:
+        if not asked.output or not asked.output.isprintable():
+            raise InvalidParameter(
+                f"--output {asked.output!r:.80} must name a directory, in printable characters only"
+            )
+        if asked.run_name is not None:
+            raise InvalidParameter("--run adds to a stored run: leave out --output")
+    if asked.grid:
+        flags = {
+            "--vary": asked.vary,
+            "--metric": asked.metric,
+            "--width": asked.width,
+            "--cpu-seconds": asked.cpu_seconds,
+            "--curves": asked.curves,
+            "--export": asked.exports or None,
+        }
+        for flag, value in flags.items():
+            if value is not None:
+                raise InvalidParameter(
+                    f"--grid draws where all clusters are recovered: leave out {flag}"
+                )
 
 
 def _find(asked: Asked, changes: Mapping[str, Any]) -> Benchmark:
@@ -151,9 +183,14 @@ def _check(asked: Asked, wanted: Benchmark) -> None:
     """Refuse what would fail after the run has begun."""
     if asked.curves is not None:
         integer_between("--curves", asked.curves, 1, 100)
-    for path in asked.exports:
-        if Path(path).suffix.lower() not in (".csv", ".tex", ".parquet"):
-            raise InvalidParameter(f"--export {path!r:.80} must end in .csv, .parquet or .tex")
+    for path in map(Path, asked.exports):
+        if path.suffix.lower() not in (".csv", ".tex", ".parquet"):
+            raise InvalidParameter(f"--export {str(path)!r:.80} must end in .csv, .parquet or .tex")
+        made = asked.output is not None and path.parent == Path(asked.output)
+        if path.is_dir() or not (path.parent.is_dir() or made):
+            raise InvalidParameter(f"--export {str(path)!r:.80} must be a file in a folder here")
+        if path.suffix.lower() == ".parquet":
+            pages.require_parquet(path)
     for method in parse_methods(wanted.methods):
         if method.own:
             check_own(method, wanted.federations[0], wanted.limit)
@@ -187,12 +224,18 @@ def _vary(vary: str | None) -> tuple[str, list[Any]]:
     found = [_value(v.strip()) for v in values.split(",") if v.strip()]
     if not equals or not found:
         raise InvalidParameter(f"--vary {vary!r:.80} must read NAME=VALUE,VALUE,...")
+    if twice := [value for value in found if found.count(value) > 1]:
+        raise InvalidParameter(f"--vary {vary!r:.80} names {twice[0]} twice")
     name = key.strip()
     return _FLAGS.get(name, name), found
 
 
 def _declare(asked: Asked, changes: Mapping[str, Any]) -> Benchmark:
     """A benchmark of the user's own federation."""
+    if asked.name is not None and not is_name(asked.name):
+        raise InvalidParameter(
+            f"benchmark {asked.name!r:.80} must be named by letters, digits, '.', '_', '+' or '-'"
+        )
     key, values = _vary(asked.vary)
     base, data = dict(changes), asked.data
     if data is not None:
@@ -200,8 +243,9 @@ def _declare(asked: Asked, changes: Mapping[str, Any]) -> Benchmark:
         base |= {k: v for k, v in columns.items() if v is not None}
     federations = tuple({**base, key: v} for v in values) or (base,)
     what = f"on {Path(data).name}" if data is not None else "here"
+    stem = re.sub(r"[^\w.+-]+", "-", Path(data).stem).lstrip("-.+")[:80] if data else ""
     return Benchmark(
-        name=asked.name or (Path(data).stem if data is not None else "own"),
+        name=asked.name or stem or "own",
         question=f"Which method has the smallest error {what}?",
         methods=_DEFAULT_METHODS,
         federations=federations,
@@ -265,16 +309,22 @@ def _run(store: RunStore, wanted: Benchmark, executor: Executor, as_json: bool) 
                 to=to,
             )
 
-    directory = store.path.parent
-    go_on = f"finished blocks are kept; the same command with --run {directory} continues"
     store.put_document("benchmark", wanted.name, {"benchmark": wanted.document()})
+    with _stoppable(store):
+        return run(store, wanted, executor, told)
+
+
+@contextmanager
+def _stoppable(store: RunStore) -> Iterator[None]:
+    """Work on a run that names the command by which it goes on when it is stopped."""
+    directory = shlex.quote(str(store.path.parent))
+    go_on = f"finished blocks are kept; the same command with --run {directory} continues"
     try:
-        result = run(store, wanted, executor, told)
+        yield
     except KeyboardInterrupt:
         raise exits.Stopped(exits.INTERRUPTED, f"interrupted: {go_on}") from None
     except ExecutorError as error:
         raise exits.Stopped(exits.USAGE, f"{error}; {go_on}") from error
-    return result
 
 
 def _curves(store: RunStore, wanted: Benchmark, n_trials: int) -> list[Figure]:
@@ -286,6 +336,8 @@ def _curves(store: RunStore, wanted: Benchmark, n_trials: int) -> list[Figure]:
 def _grid(wanted: Benchmark, axes: tuple[str, str], size: int, rules: Mapping[str, Any]) -> Grid:
     """The declaration of a phase diagram around the benchmark's federation."""
     across, up = (axis(text, integer_between("--grid-size", size, 2, 200)) for text in axes)
+    if across.name == up.name:
+        raise InvalidParameter(f"--grid needs two parameters, and both are {up.name}")
     fixed = {k: v for k, v in wanted.federations[0].items() if k not in (across.name, up.name)}
     if "data" in fixed:
         raise InvalidParameter("--grid needs a drawn federation: its clusters must be known")
@@ -294,14 +346,16 @@ def _grid(wanted: Benchmark, axes: tuple[str, str], size: int, rules: Mapping[st
         fixed=fixed,
         across=across,
         up=up,
-        level=float(rules.get("level", wanted.level)),
-        max_trials=int(rules.get("max_trials", 32)),
+        level=check_level(float(rules.get("level", wanted.level))),
+        max_trials=integer_between("--trials", rules.get("max_trials", 32), 1, 10**7),
         limit=float(rules.get("limit", wanted.limit)),
     )
     for method in parse_methods(grid.methods):
         for i in (0, len(across.values) - 1):
             for j in (0, len(up.values) - 1):
                 grid.cell(method.text, (i, j))
+        if method.own:
+            check_own(method, grid.federation((0, 0)), grid.limit)
     return grid
 
 
@@ -333,8 +387,8 @@ def _phase(store: RunStore, grid: Grid, executor: Executor, as_json: bool) -> No
 # -- the output ------------------------------------------------------------------------------------
 
 
-def _print(result: Result, directory: Path, exports: Sequence[str]) -> None:
-    wanted = result.benchmark
+def _print(result: Result, store: RunStore, exports: Sequence[str]) -> None:
+    wanted, directory = result.benchmark, store.path.parent
     say(wanted.question)
     for found in result.federations:
         say()
@@ -349,7 +403,9 @@ def _print(result: Result, directory: Path, exports: Sequence[str]) -> None:
     say(f"run directory: {directory}")
     for path in exports:
         say(f"written: {path}")
-    say(f"more trials: {exits.program()} benchmark --run {directory} --trials N --cpu-seconds S")
+    name = f" {shlex.quote(wanted.name)}" if len(declared_benchmarks(store)) > 1 else ""
+    again = f"{exits.program()} benchmark{name} --run {shlex.quote(str(directory))}"
+    say(f"more trials: {again} --trials N --cpu-seconds S")
 
 
 def _list(as_json: bool) -> None:

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from trials.run.directory import STORE_NAME
+from trials.run.executors import ExecutorError
 from trials.run.store import RunStore
 from verify.benchmark.design import Benchmark
 from verify.benchmark.fits import FIT
@@ -19,6 +20,7 @@ from verify.cli.app import application
 OWN = Path(__file__).with_name("own_methods.py").read_text()
 SMALL = ["--clients", "6", "--samples", "8", "--features", "2", "--executor", "serial"]
 TWO = ["--methods", "my.py:Mean,my.py:local", *SMALL]
+GRID = ["--grid", "n=8..16", "separation=.1..1", "--grid-size", "2"]
 
 
 @pytest.fixture
@@ -96,12 +98,40 @@ def test_a_budget_of_trials_ends_a_run_with_an_open_contrast(call):
 def test_own_rows_are_compared_by_held_out_loss(call, tmp_path):
     lines = [f"{'abc'[i % 3]},{i},{(i * 7) % 5},{i + (i * i) % 4}" for i in range(60)]
     (tmp_path / "rows.csv").write_text("\n".join(["site,age,dose,result", *lines]) + "\n")
-    code, out, _ = call(
+    asked = [
         *("--data", "rows.csv", "--client", "site", "--target", "result", "--trials", "8"),
         *("--methods", "my.py:Mean,my.py:local", "--executor", "serial"),
-    )
+    ]
+    for name, needs in (("error", "models"), ("ari", "clusters"), ("rounds-to-oracle", "clusters")):
+        code, _, err = call(*asked, "--metric", name)
+        assert (code, f"{name} needs the true {needs}: rows of rows.csv have none" in err) == (
+            3,
+            True,
+        )
+    code, _, err = call(*asked, "a/b")
+    assert (code, "benchmark 'a/b' must be named by letters" in err) == (3, True)
+    assert not list(tmp_path.glob("runs/*"))
+    code, out, _ = call(*asked)
     assert code == 0
     assert "median held-out" in out
+
+
+def test_the_command_that_continues_can_be_pasted_into_a_shell(call, tmp_path):
+    """A run directory with a blank, and a run of two benchmarks, which one has to be named of."""
+    lines = [f"{'abc'[i % 3]},{i},{(i * 7) % 5},{i + (i * i) % 4}" for i in range(60)]
+    (tmp_path / "my rows.csv").write_text("\n".join(["site,age,dose,result", *lines]) + "\n")
+    asked = [
+        *("--data", "my rows.csv", "--client", "site", "--target", "result", "--trials", "4"),
+        *("--methods", "my.py:Mean,my.py:local", "--executor", "serial"),
+    ]
+    _, out, _ = call(*asked)
+    (made,) = tmp_path.glob("runs/*")
+    assert made.name.startswith("benchmark-my-rows-0-")
+    assert f" benchmark --run {made.relative_to(tmp_path)} --trials N" in out
+    _, out, _ = call(*asked, "--output", "two words")
+    assert " benchmark --run 'two words' --trials N" in out
+    _, out, _ = call(*asked, "other", "--run", "two words")
+    assert " benchmark other --run 'two words' --trials N" in out
 
 
 @pytest.mark.parametrize(
@@ -119,6 +149,19 @@ def test_own_rows_are_compared_by_held_out_loss(call, tmp_path):
         (["--methods", "my.py:Mean,my.py:Scalar", *SMALL], "one number a row"),
         (["--data", "none.csv", "--client", "a", "--target", "b"], "none.csv: cannot be read"),
         (["--run", "nowhere"], "no run here"),
+        ([*TWO, "--methods", "my.py:Mean,my.py:local,cfl(a=1"], "method 'cfl(a=1' must read"),
+        ([*TWO, "--vary", "n=8,9,8"], "names 8 twice"),
+        ([*TWO, "--vary", "noise=.1,0.10"], "names 0.1 twice"),
+        ([*TWO, "--output", ""], "--output '' must name a directory"),
+        ([*TWO, "--output", "a\nb"], "must name a directory, in printable characters only"),
+        ([*TWO, "--output", "x", "--run", "y"], "--run adds to a stored run: leave out --output"),
+        ([*TWO, "--export", "gone/t.csv"], "--export 'gone/t.csv' must be a file in a folder here"),
+        ([*TWO, "--metric", "accuracy"], "metric=accuracy needs classes"),
+        ([*TWO, *GRID, "--export", "t.csv"], "leave out --export"),
+        ([*TWO, *GRID, "--vary", "k=2,3"], "leave out --vary"),
+        ([*TWO, *GRID, "--curves", "2"], "leave out --curves"),
+        ([*TWO, *GRID, "--cpu-seconds", "0"], "leave out --cpu-seconds"),
+        ([*SMALL, *GRID, "--methods", "my.py:Mean,my.py:Scalar"], "one number a row"),
     ],
 )
 def test_a_wrong_call_is_one_line_and_nothing_is_written(call, tmp_path, arguments, message):
@@ -128,6 +171,29 @@ def test_a_wrong_call_is_one_line_and_nothing_is_written(call, tmp_path, argumen
     assert err.count("\n") == 1
     assert out == ""
     assert not list(tmp_path.glob("runs/*"))
+
+
+@pytest.mark.parametrize("asked", [[], GRID])
+@pytest.mark.parametrize(
+    ("stopped", "code", "why"),
+    [
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (ExecutorError("a worker is lost"), 3, "error: a worker is lost"),
+    ],
+)
+def test_work_that_is_stopped_names_the_run_that_keeps_it(
+    call, monkeypatch, asked, stopped, code, why
+):
+    """A table, and a diagram, which before named no run after an interrupt."""
+
+    def stop(*_):
+        raise stopped
+
+    monkeypatch.setattr(benchmarking, "diagrams" if asked else "run", stop)
+    found, out, err = call(*TWO, *asked, "--output", "a run")
+    assert (found, out) == (code, "")
+    go_on = "finished blocks are kept; the same command with --run 'a run' continues"
+    assert err == f"{why}{': ' if code == 130 else '; '}{go_on}\n"
 
 
 def test_the_list_names_benchmarks_and_methods(call):

@@ -59,7 +59,10 @@ def test_the_line_of_a_theory_is_the_least_value_where_it_holds():
     assert list(zip(line.x, line.y, strict=True)) == [(100.0, 1.0), (1000.0, 0.1)]
 
 
-@pytest.mark.parametrize("text", ["n", "n=5", "n=5..1", "n=0..4", "n=a..b", "colour=1..2"])
+@pytest.mark.parametrize(
+    "text",
+    ["n", "n=5", "n=5..1", "n=0..4", "n=a..b", "colour=1..2", "n=8..inf", "n=8..1e400", "n=nan..9"],
+)
 def test_a_bad_axis_is_refused_in_one_line(text):
     with pytest.raises(InvalidParameter) as found:
         axis(text, 4)
@@ -165,6 +168,20 @@ def test_a_corner_that_is_no_federation_is_refused_before_a_run_begins(axes):
     with pytest.raises(InvalidParameter, match="k=8 clusters need as many clients"):
         benchmarking._grid(declared, axes, 3, {})
     assert benchmarking._grid(declared, ("k=2..4", "m=4..64"), 3, {}).max_trials == 32
+
+
+@pytest.mark.parametrize(
+    ("axes", "rules", "message"),
+    [
+        (("n=8..16", "n=4..8"), {}, "needs two parameters, and both are n"),
+        (("n=8..16", "d=2..4"), {"max_trials": 0}, r"--trials=0 must be an integer in \[1, "),
+        (("n=8..16", "d=2..4"), {"level": 2.0}, "level=2.0 must lie strictly between 0 and 1"),
+    ],
+)
+def test_a_grid_that_can_decide_nothing_is_refused_before_a_run_begins(axes, rules, message):
+    """Before: a table of one axis, a division by zero, and limits with probability -1."""
+    with pytest.raises(InvalidParameter, match=message):
+        benchmarking._grid(NAMED["few-samples"], axes, 3, rules)
 
 
 def test_cells_without_a_success_are_drawn_as_tried():
