@@ -20,7 +20,7 @@ HOME = Path(__file__).parent
 #: The claims and the figures that the gallery shows.
 SHOWN = (
     ("ifca.thm1-as-printed", "step-sizes"),
-    ("ifca.neurips-cor1-balanced-as-printed", "run"),
+    ("ifca.neurips-cor1-more-samples", "run"),
     ("ifca.k2-random-as-printed", "random-start"),
     ("ifca.lemma1", "exponents"),
     ("odcl.eq13", "clusterpath"),

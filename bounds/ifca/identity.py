@@ -133,8 +133,9 @@ EQ_17 = statement(
 )
 
 _SECOND_LINES = (
-    "The second line follows from the tail itself, not from the first line with the same constant: "
-    "the deviation is at least $\\alpha\\rho/(\\rho+1)$."
+    "Both lines of the print carry one constant. The appendix says that the value of a constant "
+    "may differ from one place to another, so the second line may have a smaller one. It follows "
+    "from the tail itself: the deviation is at least $\\alpha\\rho/(\\rho+1)$."
 )
 
 EQ_16_FINAL = EQ_16.variant(
@@ -153,23 +154,6 @@ EQ_17_FINAL = EQ_17.variant(
     terms=(Term(name="tail", expr=c_3 * sp.exp(-c_4 * SIGNAL)),),
     reading=_SECOND_LINES,
     uses=("ifca.eq17",),
-)
-
-SECOND_LINES_AS_PRINTED = statement(
-    "ifca.eq16-step-as-printed",
-    "Proof of Lemma 1: from the first to the second line with the same constant",
-    "(16) and (17) in print, the second inequality signs",
-    kind="deterministic",
-    quantifiers=r"\forall n',\rho,\alpha",
-    observed=r"\exp(-c_2n'(\frac{\alpha\rho}{(1+2\alpha)\rho+1})^2)",
-    terms=(Term(name="second line", expr=sp.exp(-c_2 * SIGNAL)),),
-    constants=(rate(c_2, "rate"),),
-    assumptions=CLOSENESS,
-    reading=(
-        "Both lines carry the same constants, so the second inequality sign compares the two "
-        "exponentials. $(1+2\\alpha)\\rho+1>\\rho+1$, so the first exponential is the larger one, "
-        "for every $c_2>0$."
-    ),
 )
 
 BETTER_IDENTITY_AS_PRINTED = statement(

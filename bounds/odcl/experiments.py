@@ -204,12 +204,6 @@ FIG_5_LEFT_ROUNDS = _rounds(
     "IFCA descends half of the mean squared residual, as elsewhere. The medians are near 15, 28 "
     "and 130 rounds.",
 )
-FIG_5_LEFT_ROUNDS_TWICE = _rounds(
-    "odcl.fig5-left-rounds-twice-the-loss",
-    "Fig. 5, left: around 20, 20 and 70 rounds, if the whole squared residual is descended",
-    "IFCA descends the mean squared residual, twice the loss used elsewhere. The medians are near "
-    "8, 14 and 65 rounds, so that 20 is more than twice the first.",
-)
 FIG_5_LEFT_FLAT = _share(
     "odcl.fig5-left-flat",
     "Fig. 5, left: at steps 0.1 and 0.05 further rounds improve little",

@@ -6101,7 +6101,8 @@ MEANINGS: tuple[Meaning, ...] = (
     Meaning(
         "verify/claims/ifca/neurips.py",
         "        cells=Deferred(with_more_samples),\n        constants=WITH_MORE_SAMPLES,",
-        "        cells=Deferred(with_more_samples),\n        constants=WITH_ROOM,",
+        "        cells=Deferred(with_more_samples),\n        "
+        'constants={**WITH_MORE_SAMPLES, "c_6": 1.0},',
         "the supported corollary has room for misidentification",
         "verify/claims/ifca/test_claims",
         missed=True,

@@ -199,7 +199,6 @@ SHORT: Number = lambda v: log(v["Delta"] / v["varepsilon"] / 2) / rate(v)  # noq
 DEFINED: dict[str, Number] = {
     "ifca.neurips-cor1-as-printed": LOG,
     "ifca.neurips-cor1": lambda v: 1 + log2(gain(v)),
-    "ifca.neurips-cor1-balanced-as-printed": LOG,
     "ifca.neurips-cor1-more-samples": LOG,
     "ifca.near-optimal": PLUS_TWO,
     "ifca.cor1-as-printed": PLUS_TWO,

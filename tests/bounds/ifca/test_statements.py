@@ -69,14 +69,13 @@ ORACLES = {
     "ifca.eq17": (lambda v: v["c_3"] * exp(-v["c_4"] * tail_signal(v)), None),
     "ifca.eq16-final": (lambda v: v["c_1"] * exp(-v["c_2"] * signal(v)), None),
     "ifca.eq17-final": (lambda v: v["c_3"] * exp(-v["c_4"] * signal(v)), None),
-    "ifca.eq16-step-as-printed": (lambda v: exp(-v["c_2"] * signal(v)), None),
     "ifca.identity-improves-as-printed": (lambda v: v["P_before"], None),
     "ifca.identity-improves": (lambda v: v["P_before"], None),
     "ifca.eq20": (lambda v: 2 * exp(-v["c"] * v["tau"] ** 2), None),
     "ifca.expected-correct": (lambda v: v["p"] * v["m"] / 2, None),
     "ifca.eq9": (lambda v: v["c_5"] * v["strangers"], lambda v: 1 / v["m"]),
     "ifca.t2": (lambda v: v["c_1"] * exp(-v["c_2"] * signal(v)), lambda v: 1 / v["m"]),
-    "ifca.faster-as-printed": (lambda v: v["factor_1"], lambda v: 2 / v["m"]),
+    "ifca.faster-as-printed": (lambda v: v["factor_1"], lambda v: 0.5),
     "ifca.lemma2-opnorm": (
         lambda v: v["c"] * sqrt(max(v["d"], v["N"])),
         lambda v: 2 * exp(-v["c_1"] * max(v["d"], v["N"])),
@@ -131,7 +130,7 @@ ORACLES = {
         f"ifca.neurips-{name}": (conference_accuracy, lambda v: v["T"] / v["m"])
         for name in (
             *("cor1-as-printed", "cor1"),
-            *("cor1-natural-log-as-printed", "cor1-more-samples", "cor1-balanced-as-printed"),
+            *("cor1-natural-log-as-printed", "cor1-more-samples"),
         )
     },
     **{

@@ -129,7 +129,7 @@ MONOTONE = Finding(
     found="True of a cluster only while its error exceeds twice the error floor. At the floor "
     "the fresh samples of the next step move it up about as often as down.",
     corrected="No cluster's error increases until it first falls below twice the floor.",
-    severity="statement",
+    severity="proof",
 )
 
 
@@ -193,7 +193,7 @@ SLOW = Finding(
     "$\\alpha_0^{-2}$: no client is misidentified, and the first step contracts like all others. "
     "What is slow is the bound's third term.",
     corrected="Slow at the beginning only with fewer samples than Assumption 2 asks for.",
-    severity="statement",
+    severity="strong",
 )
 
 

@@ -3,7 +3,9 @@ r"""IFCA, conference version: Theorem 1 and Corollary 1 from a start within Delt
 Problem, algorithm and computation as in `verify.claims.ifca.one_step` and
 `verify.claims.ifca.whole_run`, with the conference version's initialisation, exponents without
 closeness, and T = log(Delta/(4 epsilon)) steps.  The corrected readings take 1 + log2(Delta/(4
-epsilon)) steps, with c5 = 2, or 10,000 d samples a cluster and step, with c5 = 30.
+epsilon)) steps, with c5 = 2, or the hidden constant 10,000 in pmn' >~ d, with c5 = 30.  At the
+constant 64 of all other claims the printed steps are too few.  That refutes nothing: the paper's
+constant is "sufficiently large".
 
 Reference. NeurIPS 2020, Theorem 1 and Corollary 1.
 """
@@ -80,8 +82,6 @@ THEOREM_1 = (
 #: The second term gets the constant zero, as in the journal version.
 ACCURACY = {"c_5": 2.0, "c_6": 0.0, "c_4": math.log(2) / 4}
 WITH_MORE_SAMPLES = {**ACCURACY, "c_5": 30.0}
-#: What is refuted has room for misidentification.
-WITH_ROOM = {**WITH_MORE_SAMPLES, "c_6": 1.0}
 at_edge = partial(edge_cells, bn.COROLLARY_1, ACCURACY, (3, 4, 6, 10))
 #: Sizes far from each other: c5 = 30 leaves room for factors up to 20.
 FAR_ROWS = ((10, 20_000, 2, 0.25, 1.0),)
@@ -96,14 +96,6 @@ def with_more_samples() -> tuple[Params, ...]:
     return (*_many((1, 2, 3, 6)), *_many((2,), FAR_ROWS), *_many((6,), MANY_CLIENTS))
 
 
-#: Runs of one and two stated steps: pmn' = 64 d, equal clusters and a ratio of two.
-with_few_samples = partial(
-    edge_cells,
-    bn.COROLLARY_1_BALANCED_AS_PRINTED,
-    WITH_ROOM,
-    (1, 2),
-    ((30, 26, 2, 0.25, 1.0), (30, 17, 2, 0.25, 2.0)),
-)
 COROLLARY_1 = (
     row(
         "ifca.neurips-cor1-as-printed",
@@ -122,17 +114,6 @@ COROLLARY_1 = (
         run_claim,
         cells=Deferred(lambda: (*within_a_quarter(run_cells()), *at_edge())),
         constants=ACCURACY,
-        finding=LOGARITHM,
-        hidden=HIDDEN,
-    ),
-    # with the constants that serve where samples are many
-    row(
-        "ifca.neurips-cor1-balanced-as-printed",
-        bn.COROLLARY_1_BALANCED_AS_PRINTED,
-        run_claim,
-        cells=Deferred(with_few_samples),
-        constants=WITH_ROOM,
-        expected=Verdict.REFUTED,
         finding=LOGARITHM,
         hidden=HIDDEN,
     ),

@@ -51,7 +51,8 @@ LOGARITHM = Finding(
     headline="The number of steps is a natural logarithm where halvings need a binary one, so "
     "the accuracy $\\varepsilon$ is not reached.",
     printed="$T=\\log(\\Delta/4\\varepsilon)$ halvings reduce $\\Delta/4$ to $O(\\varepsilon)$.",
-    found="With the natural logarithm they leave "
+    found="No base is printed. In the proof of Corollary 2 the logarithm is the natural one. The "
+    "binary one makes this corollary true where Theorem 1 is. With the natural one they leave "
     "$\\varepsilon(\\Delta/4\\varepsilon)^{1-\\log2}$, which exceeds every constant times "
     "$\\varepsilon$. Where $2.17p<p_{\\max}<3p$, every $c_1$ leaves more than the factor $1/e$ a "
     "step, and the corollary itself is false for all constants.",

@@ -54,7 +54,7 @@ MORE_GENERAL = Finding(
     corrected="For every $\\theta$ in balls that hold the iterates. The proofs use no other point. "
     "For the linear model within $r$ of an optimum, $\\eta^2=2(r^2+\\sigma^2)^2$ and "
     "$v^2=4((d+1)r^2+d\\sigma^2)$.",
-    severity="statement",
+    severity="strong",
 )
 
 

@@ -276,17 +276,16 @@ def stays(statement: Statement, profile: Profile) -> Search:
 UNION = Finding(
     id="ifca-sc-failure",
     where="TIT 2022, (38) and the text after it (NeurIPS as well)",
-    headline="No universal constant $c$ keeps the failure probability of the whole run below "
-    "$\\delta$.",
     printed="As long as $c$ is large enough, we can guarantee that $(mn')^{c/8}>1/\\varepsilon_0$, "
     "which implies that the failure probability is upper bounded by $\\delta$.",
-    found="$1/\\varepsilon_0$ grows without limit as $v,\\eta\\to0$ at fixed $m,n'$, and with it "
-    "the number of steps. No universal $c$ serves. (36) bounds $\\varepsilon_0$ from above and is "
-    "used as a bound from below.",
+    found="Right for fixed $v,\\eta$ and large $mn'$, as $\\tilde O$ is read in Assumption 6. At "
+    "fixed $m,n'$ the number of steps grows without limit as $v,\\eta\\to0$, and no universal $c$ "
+    "serves there, although the corollary names $v$ and $\\eta$. (36) bounds $\\varepsilon_0$ from "
+    "above and is used as a bound from below.",
     corrected="$\\delta_0=\\delta/(kT)$: the logarithm in $\\varepsilon$ is $\\log\\frac{p\\lambda"
     "\\Delta}{8\\varepsilon_0L}$, which is $\\log(mn')$ up to constants only while $v$ and $\\eta$ "
     "are.",
-    severity="proof",
+    severity="edge",
 )
 
 

@@ -304,19 +304,32 @@ EARLIER = Finding(
     printed="IFCA requires around 20 rounds for step sizes 0.1 and 0.05, and 70 for 0.01.",
     found="Twice the step halves the rounds, so that 20 is not right for both larger steps. With "
     "ten local steps on half of the squared residual about 15, 28 and 130 rounds are needed, which "
-    "is 'around' in a wide sense. On the whole squared residual they are 8, 14 and 65.",
+    "is 'around' in a wide sense. On the whole squared residual they are 8, 14 and 65. The paper "
+    "prints neither the loss nor the number of local steps, so neither row refutes it.",
     corrected="About 15, 28 and 130 rounds, or 8, 14 and 65.",
+    severity="slip",
+)
+#: In 20 means of ten runs, made outside of any claim, the factor was 1.1 to 7.3.
+NO_TENFOLD = Finding(
+    id="odcl-fig5-tenfold",
+    where="Appendix D.3, Fig. 5, left",
+    printed="At the step size 0.01 IFCA improves the overall performance by an order of magnitude "
+    "after approximately 120 rounds.",
+    found="After 120 rounds IFCA has converged. In means of ten runs the error of ODCL-CC is then "
+    "about three times as large, and more than five times in a quarter of the means. The factor "
+    "hangs on the runs in which ODCL-CC misses the clusters.",
+    corrected="By a factor of about three.",
     severity="strong",
 )
 
 
-def needed_rounds(statement: Statement, profile: Profile, *, gradient: float) -> MeanBound:
-    """The three step sizes, run by run."""
+def needed_rounds(statement: Statement, profile: Profile) -> MeanBound:
+    """The three step sizes, run by run, on half of the squared residual."""
     return share(
         statement,
         profile,
         sampling=_rounds(256, first=32),
-        cells=[_near(400, 121, step, runs=1, gradient=gradient) for step in be.PRINTED_MATCHES],
+        cells=[_near(400, 121, step, runs=1, gradient=1.0) for step in be.PRINTED_MATCHES],
         event="runs that need at least half of the printed rounds",
         happens=lambda table, cell: table["rounds"] >= be.PRINTED_MATCHES[cell["step"]] / 2,
     )
@@ -339,22 +352,13 @@ FIGURE_5_LEFT = (
         steps=(0.01,),
         rounds=120,
         expected=Verdict.REFUTED,
-        finding=NEVER,
+        finding=NO_TENFOLD,
         **_DEAR,
     ),
     row(
         "odcl.fig5-left-rounds",
         be.FIG_5_LEFT_ROUNDS,
         needed_rounds,
-        gradient=1.0,
-        **_DEAR,
-    ),
-    row(
-        "odcl.fig5-left-rounds-twice-the-loss",
-        be.FIG_5_LEFT_ROUNDS_TWICE,
-        needed_rounds,
-        gradient=2.0,
-        expected=Verdict.REFUTED,
         finding=EARLIER,
         **_DEAR,
     ),

@@ -357,23 +357,20 @@ def test_the_number_of_steps_is_the_papers_rounded_up():
 
 
 @pytest.mark.parametrize(
-    ("name", "floor", "room"),
+    ("name", "floor"),
     [
-        ("ifca.cor1", 2, 0),
-        ("ifca.neurips-cor1", 2, 0),
-        ("ifca.neurips-cor1-more-samples", 30, 0),
-        ("ifca.neurips-cor1-balanced-as-printed", 30, 1),
+        ("ifca.cor1", 2),
+        ("ifca.neurips-cor1", 2),
+        ("ifca.neurips-cor1-more-samples", 30),
     ],
 )
-def test_what_holds_leaves_no_room_for_misidentification_and_what_fails_has_it(name, floor, room):
+def test_what_holds_leaves_no_room_for_misidentification(name, floor):
     """An error is bad beyond the accuracy, here by hand in every cell."""
     procedure, columns = quick(name), TRAJECTORY.columns
     first, second = ("c_6", "c_7") if name == "ifca.cor1" else ("c_5", "c_6")
-    assert f"with ${first}={floor}$, ${second}={room}$" in procedure.event
+    assert f"with ${first}={floor}$, ${second}=0$" in procedure.event
     for cell in procedure.cells:
-        v = cells.values(cell)
-        wrong = math.exp(-math.log(2) / 4 * (v["rho"] / (v["rho"] + 1)) ** 2 * v["n"])
-        epsilon = floor * cells.floor(cell) + room * wrong
+        epsilon = floor * cells.floor(cell)
         rows = epsilon * np.array([[1 - 1e-9], [1 + 1e-9]]) * np.ones(len(columns))
         table = Table(columns=columns, values=rows, failed=np.zeros(2, dtype=bool), reasons=())
         assert procedure.bad(table, cell).tolist() == [False, True]
@@ -410,10 +407,14 @@ def test_at_one_stated_step_the_conference_version_fails_with_few_samples(consta
 
     The Gram matrix fluctuates by more where pmn' = 64 d.
     """
-    statement = neurips.COROLLARY_1_BALANCED_AS_PRINTED
+    statement = neurips.COROLLARY_1_MORE_SAMPLES.variant(
+        "few-samples", "The same with few samples", "", assumptions=neurips.COROLLARY_1.assumptions
+    )
     base = cells.cell(m=30, n=118, d=26, k=2, rho=1.0, alpha=0.25)
     params = whole_run.at_whole_rounds(statement, constants, 1, base)
     statement.require(cells.values(params))
+    with pytest.raises(OutsideTheorem, match="many samples per cluster"):
+        neurips.COROLLARY_1_MORE_SAMPLES.require(cells.values(params))
     cell = TRAJECTORY.check({**params, "c1": cells.C_1})
     assert whole_run.n_rounds(statement, cell, constants) == 1
     errors = TRAJECTORY.simulate(cell, np.random.default_rng(0), 8192)[:, 0]
