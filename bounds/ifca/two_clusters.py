@@ -40,10 +40,10 @@ TWO_CLUSTERS_RANDOM = statement(
         "with labels free it misses the ball of radius $\\Delta/2$ by at most $\\Delta/20$ with "
         "probability at least one half. This is tried here. In high dimension a random vector is "
         "nearly orthogonal to both optima, so its distance is a fixed multiple of $\\Delta$ above "
-        "one half. The second reading is a client's random guess of its label. Any positive "
-        "closeness beats it (ifca.better-than-guessing). The third is a start from random labels: "
-        "the fit to clients drawn at random from both clusters tends to the midpoint of the "
-        "optima, whose closeness is zero. So any positive closeness is better than this start as "
-        "well."
+        "one half. The second reading is a client's random guess of its label: Section VII speaks "
+        "of a random guess. Any positive closeness beats it (ifca.better-than-guessing). The third "
+        "is a start from random labels: the fit to clients drawn at random from both clusters "
+        "tends to the midpoint of the optima, whose closeness is zero. So any positive closeness "
+        "is better than this start as well."
     ),
 )

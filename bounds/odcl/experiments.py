@@ -247,7 +247,8 @@ FIG_5_RIGHT = _share(
         "The paper averages ten runs. 'Unable to match' is consistent with the experiment when "
         "none of ten runs matches with a probability of at least one in twenty, so one run with at "
         "most $1-20^{-1/10}=0.259$. Fewer rounds than the paper's 1000 are run: a match within "
-        "them is one within 1000."
+        "them is one within 1000. The figure's curves are means of ten runs. Such means match more "
+        "often than single runs."
     ),
     **_NONE_OF_TEN,
 )

@@ -184,7 +184,7 @@ _MANY_CLUSTERS = tuple(
 
 SLOW = Finding(
     id="ifca-slow-start",
-    where="TIT 2022, after Theorem 1",
+    where="TIT 2022, after Theorem 1 and in Section VII",
     headline="A start with a small $\\alpha_0$ is not slow: its first step contracts like all "
     "others.",
     printed="With very small $\\alpha_0$ the convergence can be slow at the beginning, and it "

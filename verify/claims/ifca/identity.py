@@ -351,7 +351,7 @@ def _pairwise_figure(observed: Sequence[Observed]) -> Presentation:
 
 RANDOM_START = Finding(
     id="ifca-random-start",
-    where="TIT 2022, abstract and after Assumption 2",
+    where="TIT 2022, abstract, after Assumption 2, and in Section VII",
     printed="For $k=2$ the initialisation need only be slightly better than random.",
     found="True of a client's guess: any $\\alpha>0$ makes it better than one half. Not true of "
     "a random starting point: a random vector of the optima's norm is nearly orthogonal to "
@@ -488,8 +488,9 @@ TAILS = table(
 
 IDENTITY_ACCURACY = Finding(
     id="ifca-identity-accuracy",
-    where="TIT 2022, after Theorem 1",
-    printed="An increasing $\\alpha$ implies the improvement of the accuracy of identities.",
+    where="TIT 2022, after Theorem 1 and in Section VII",
+    printed="An increasing $\\alpha$ implies the improvement of the accuracy of identities. This "
+    "accuracy improves with iterations.",
     found="True of the worst start within $(\\frac12-\\alpha)\\Delta$. Start by start a client "
     "can err more often after both models came closer to their optima, because they moved apart.",
     corrected="The largest probability of an error, over all starts, falls with $\\alpha$.",

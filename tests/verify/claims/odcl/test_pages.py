@@ -143,3 +143,11 @@ def test_half_of_the_printed_rounds_are_those_of_the_step(step, rounds):
     (cell,) = (one for one in procedure.cells if one["step"] == step)
     rows = observed(ROUNDS, cell, rounds=[rounds / 2 - 1, rounds / 2, rounds])
     assert procedure.statistic(rows.table, cell)[:3].tolist() == [0, 1, 1]
+
+
+def test_with_600_samples_ifcas_curve_of_ten_runs_ends_below_that_of_odcl():
+    """The finding `odcl-table3-never`: a pooled fit has a smaller error than an average of fits."""
+    cell = catalogue()["odcl.fig5-right-as-printed"].build(PROFILES["quick"]).cells[0]
+    (row,) = ROUNDS.simulate(ROUNDS.check({**cell, "runs": 10}), np.random.default_rng(0), 1)
+    last, one_shot = (row[ROUNDS.columns.index(name)] for name in ("round_120", "one_shot"))
+    assert 0.85 < last / one_shot < 1.0
