@@ -180,6 +180,7 @@ BETTER_IDENTITY = BETTER_IDENTITY_AS_PRINTED.variant(
     "after Theorem 1, corrected",
     quantifiers=r"\forall n',\rho,\alpha<\alpha'",
     observed=r"\sup P_{\alpha'}(\mathcal{E}_i^{j,j'})",
+    terms=(Term(name="before", expr=sp.Symbol("P_worst")),),
     reading=(
         "The largest probability over all models within $(\\frac12-\\alpha)\\Delta$ of their "
         "optima. Its place is given in the reading of ifca.lemma1: both models at their limits, "

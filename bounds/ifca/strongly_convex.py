@@ -68,7 +68,7 @@ SAMPLES = Assumption(
 HALF_CORRECT_CLIENT = statement(
     "ifca.half-correct-sc-client",
     "A client is identified correctly with probability one half",
-    "proof of Theorem 2, before (24)",
+    "proof of Theorem 2, before (22) in print, (24) in the preprint",
     kind="deterministic",
     quantifiers=rf"\exists C_n\;\forall k,\;{EVERY}",
     observed=r"P(\overline{\mathcal{E}_i})",
@@ -80,7 +80,7 @@ HALF_CORRECT_CLIENT = statement(
 HALF_CORRECT = statement(
     "ifca.half-correct-sc",
     "Enough clients are identified correctly",
-    "proof of Theorem 2, before (24)",
+    "proof of Theorem 2, before (22) in print, (24) in the preprint",
     kind="deterministic",
     quantifiers=r"\exists c>0\;\forall m,p_1\ge p,\ P(\mathcal{E}_i)\ge\frac12",
     observed=r"P(|S_1\cap S_1^*|<\frac14p_1m)",
@@ -95,7 +95,7 @@ HALF_CORRECT = statement(
 EQ_27 = statement(
     "ifca.eq27",
     "Gradient of a stranger's mean loss",
-    "(27)",
+    "(25) in print, (27) in the preprint",
     kind="deterministic",
     quantifiers=r"\forall\lambda\le L,\Delta,\alpha,\ \norm{\theta_j^*}\le1",
     observed=r"\norm{\nabla F^j(\theta_1)}",
@@ -109,7 +109,7 @@ EQ_27 = statement(
 EQ_27_UNITS = EQ_27.variant(
     "ifca.eq27-units",
     "Gradient of a stranger's mean loss, in any unit",
-    "(27), corrected",
+    "(25) in print, (27) in the preprint, corrected",
     quantifiers=r"\forall\lambda\le L,\Delta,\alpha",
     assumptions=CLOSENESS,
     terms=(Term(name="gradient", expr=3 * L * theta_max),),

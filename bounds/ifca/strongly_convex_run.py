@@ -61,7 +61,7 @@ _SHAPES = r"\forall\lambda\le L,p,\Delta,\alpha_0"
 BURN_IN_ENOUGH = statement(
     "ifca.cor2-burn-in",
     "After the burn-in the closeness is a quarter",
-    "(37) and the text after Corollary 2",
+    "(35) in print, (37) in the preprint, and the text after Corollary 2",
     kind="deterministic",
     quantifiers=rf"{_SHAPES},\varepsilon_0\ \text{{in (b)}}",
     observed=r"\norm{\theta_j^{(T')}-\theta_j^*}",
@@ -73,7 +73,7 @@ BURN_IN_ENOUGH = statement(
 BURN_IN_SHORT = BURN_IN_ENOUGH.variant(
     "ifca.cor2-burn-in-short",
     "A shorter burn-in",
-    "(37), sharper",
+    "(35) in print, (37) in the preprint, sharper",
     definitions={T: sp.log(4) / A},
     reading=(
         "The start is already within $\\frac12\\sqrt{\\lambda/L}\\Delta$, which the proof drops. "
@@ -129,7 +129,7 @@ STAYS = statement(
     assumptions=(PROVIDED,),
     reading=(
         "So $\\alpha_t\\ge\\alpha_0$ for all steps. The closeness itself need not grow from step "
-        "to step. The proof needs no more than this and (37)."
+        "to step. The proof needs no more than this and the burn-in (ifca.cor2-burn-in)."
     ),
     uses=("ifca.thm2",),
 )
@@ -157,7 +157,7 @@ TOTAL = 1 / A * sp.log(p * lam * Delta / (8 * EPSILON_0 * L))
 FAILURE_AS_PRINTED = statement(
     "ifca.cor2-failure-as-printed",
     "All steps together fail with probability delta at most",
-    "(38)",
+    "(38) in print, (40) in the preprint",
     kind="deterministic",
     quantifiers=r"\exists c\;\forall\lambda\le L,\eta,v,\Delta,m,n',k,p,\delta",
     observed=r"kT\delta_0/\delta",
@@ -166,7 +166,7 @@ FAILURE_AS_PRINTED = statement(
     constants=(Constant(symbol=c, low=1.0, high=1e3, generous="high", meaning="the divisor"),),
     reading=(
         "$T=\\frac{8L}{p\\lambda}\\log\\frac{p\\lambda\\Delta}{8\\varepsilon_0L}$ with the floor "
-        "(36), whose constant is one. A universal $c$ cannot know $v$ and $\\eta$."
+        "(36) of the print, whose constant is one. A universal $c$ cannot know $v$ and $\\eta$."
     ),
 )
 # --- Assumption 6 -------------------------------------------------------------------------------

@@ -1,4 +1,6 @@
-r"""IFCA with strongly convex losses: one step, (22) to (32) and Theorem 2.
+r"""IFCA with strongly convex losses: one step, and Theorem 2.
+
+Numbers of equations in comments and ids are the preprint's.  The print's are smaller by two.
 
 The paper's :math:`\delta_0,\delta_1,\delta_2` are ``delta_0``, ``delta_1``, ``delta_2``.
 ``strangers`` is the number of clients of other clusters that are identified with the first,
@@ -28,7 +30,7 @@ SHORT = Assumption(name="short step", left=1 / L, right=gamma)
 EQ_22 = statement(
     "ifca.eq22",
     "A gradient step of a strongly convex loss contracts",
-    "(22)",
+    "(20) in print, (22) in the preprint",
     kind="deterministic",
     quantifiers=rf"{_SHAPES},\ \hat\gamma\le1/L",
     observed=r"\norm{T_{11}}",
@@ -39,7 +41,7 @@ EQ_22 = statement(
 EQ_22_SHARP = statement(
     "ifca.eq22-sharp",
     "A gradient step of a strongly convex loss contracts by its curvature",
-    "(22), sharper",
+    "(20) in print, (22) in the preprint, sharper",
     kind="deterministic",
     quantifiers=rf"{_SHAPES},\ \hat\gamma\le2/(\lambda+L)",
     observed=r"\norm{T_{11}}",
@@ -47,26 +49,26 @@ EQ_22_SHARP = statement(
     assumptions=(Assumption(name="short step", left=2 / (lam + L), right=gamma),),
     reading=(
         "Attained by a quadratic of curvature $\\lambda$. It holds for all steps up to "
-        "$2/(\\lambda+L)$. (22) loses up to half of the contraction."
+        "$2/(\\lambda+L)$. The printed factor loses up to half of the contraction."
     ),
 )
 EQ_23 = statement(
     "ifca.eq23",
     "Fluctuation of the mean gradient",
-    "(23)",
+    "(21) in print, (23) in the preprint",
     kind="deterministic",
     quantifiers=r"\forall v,n',|S_1\cap S_1^*|,\delta_0",
     observed=r"q_{1-\delta_0}(\norm{T_{12}})",
     terms=(Term(name="fluctuation", expr=v / (delta_0 * sp.sqrt(n * RIGHT))),),
     reading=(
         "The left-hand side is the largest quantile that the variance allows, by Chebyshev. The "
-        "display before (23) has an equals sign where Assumption 5 gives at most."
+        "display before it has an equals sign where Assumption 5 gives at most."
     ),
 )
 EQ_23_SHARP = EQ_23.variant(
     "ifca.eq23-chebyshev",
     "Fluctuation of the mean gradient by Chebyshev",
-    "(23), sharper",
+    "(21) in print, (23) in the preprint, sharper",
     terms=(Term(name="fluctuation", expr=v / sp.sqrt(delta_0 * n * RIGHT)),),
     reading="Markov's inequality on the square gives $\\delta_0^{-1/2}$ for $\\delta_0^{-1}$.",
 )
@@ -74,7 +76,7 @@ _COUNTS = r"\forall v,m,n',p\le p_1,\ \frac14p_1m\le|S_1\cap S_1^*|\le p_1m,\del
 EQ_25 = statement(
     "ifca.eq25",
     "Fluctuation of a step",
-    "(25), second term",
+    "(23) in print, (25) in the preprint, second term",
     kind="deterministic",
     quantifiers=_COUNTS,
     observed=r"\hat\gamma\frac v{\delta_0\sqrt{n'|S_1\cap S_1^*|}}",
@@ -84,7 +86,7 @@ EQ_25 = statement(
 EQ_25_SHARP = EQ_25.variant(
     "ifca.eq25-sharp",
     "Fluctuation of a step falls with the size of the cluster",
-    "(25), second term, sharper",
+    "(23) in print, (25) in the preprint, second term, sharper",
     terms=(Term(name="fluctuation", expr=v * sp.sqrt(p_j) / (delta_0 * L * sp.sqrt(m * n))),),
     reading=(
         "$\\hat\\gamma$ is proportional to $|S_1\\cap S_1^*|$. The proof replaces it by $1/L$ and "
@@ -95,7 +97,7 @@ EQ_25_SHARP = EQ_25.variant(
 CONTRACTION = statement(
     "ifca.thm2-contraction",
     "Contraction of the correctly identified part",
-    "(24), Theorem 2",
+    "(22) in print, (24) in the preprint, and Theorem 2",
     kind="deterministic",
     quantifiers=r"\forall\lambda\le L,m,p\le p_1,|S_1\cap S_1^*|\ge\frac14p_1m,\gamma=1/L",
     observed=r"\norm{T_{11}}/\norm{\theta_1-\theta_1^*}",
@@ -105,7 +107,7 @@ CONTRACTION = statement(
 CONTRACTION_SHARP = CONTRACTION.variant(
     "ifca.thm2-contraction-sharp",
     "Contraction of the correctly identified part, with the smallest factor",
-    "(24), sharper",
+    "(22) in print, (24) in the preprint, sharper",
     terms=(Term(name="factor", expr=1 - p * lam / (4 * L)),),
     reading="With all clients identified correctly the factor is $1-p_1\\lambda/L$.",
     uses=("ifca.eq22-sharp",),
@@ -123,7 +125,7 @@ _EVERY = r"\forall\lambda\le L,\eta,v,\Delta,\alpha,m,n',k,p"
 EQ_30 = statement(
     "ifca.eq30",
     "Contribution of the strangers",
-    "(30), with $c_1=3$",
+    "(28) in print, (30) in the preprint, with $c_1=3$",
     kind="probability",
     quantifiers=rf"{_EVERY},S_1,\ \gamma=1/L",
     observed=r"\norm{T_2}",
@@ -141,7 +143,7 @@ EQ_30 = statement(
 EQ_32 = EQ_30.variant(
     "ifca.eq32",
     "Contribution of the strangers, without their number",
-    "(32)",
+    "(30) in print, (32) in the preprint",
     quantifiers=rf"\exists c_1,c_2\;{_EVERY},\ \gamma=1/L",
     terms=(
         Term(name="pull", expr=c_1 * X / delta_2),
@@ -156,14 +158,14 @@ EQ_32 = EQ_30.variant(
     ),
     failure=k * delta_1 + delta_2,
     constants=(prefactor(c_1, "pull"), prefactor(c_2, "fluctuation")),
-    reading="(31) needs no factor $k$: a stranger is wrong about one given cluster.",
+    reading="The number of strangers needs no factor $k$: each is wrong about one given cluster.",
     uses=("ifca.eq30", "ifca.lemma3"),
 )
 
 EQ_30_SHARP = EQ_30.variant(
     "ifca.eq30-sharp",
     "Contribution of the strangers, sharper",
-    "(30), sharper, in any unit",
+    "(28) in print, (30) in the preprint, sharper, in any unit",
     terms=(
         Term(name="pull", expr=3 * theta_max * STRANGERS / m),
         Term(name="fluctuation", expr=v / (L * m) * sp.sqrt(STRANGERS / (delta * n))),
@@ -181,7 +183,7 @@ EQ_30_SHARP = EQ_30.variant(
 EQ_32_SHARP = EQ_30_SHARP.variant(
     "ifca.eq32-sharp",
     "Contribution of the strangers, without their number, sharper",
-    "(32), sharper, in any unit",
+    "(30) in print, (32) in the preprint, sharper, in any unit",
     quantifiers=r"\forall\lambda\le L,\eta,v,\Delta,\alpha,m,n',k,p_j,\delta,\ \gamma=1/L",
     terms=(
         Term(name="pull", expr=24 * theta_max * X * (1 - p_j) / delta),

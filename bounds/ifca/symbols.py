@@ -51,6 +51,10 @@ NOTATION = Notation(
         "shared": r"d_{\mathrm{shared}}",
         "early": r"t_0",
         "rounds": "T",
+        "P_before": r"P_\alpha(\mathcal{E}_i^{j,j'})",
+        "P_worst": r"\sup P_\alpha(\mathcal{E}_i^{j,j'})",
+        "factor_1": r"\frac{\max_j\norm{\theta_j^{(1)}-\theta_j^*}}"
+        r"{\max_j\norm{\theta_j^{(0)}-\theta_j^*}}",
     },
     table=(
         ("$m$", "clients"),

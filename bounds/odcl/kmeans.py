@@ -148,46 +148,51 @@ LEMMA_2_ORDER = statement(
 )
 
 _FRACTION = 128 / c**2
+_DEFINITION_3 = rf"{_ALL}\ \text{{with Definition 3}}"
+_LARGE = (
+    "Definition 3 asks for a sufficiently large $c$, and footnote 4 takes $c\\ge100$. The proof "
+    "needs nine."
+)
 LEMMA_10_OWN = statement(
     "odcl.lemma10-own",
     "Part I puts at least this share of a cluster right",
     "Lemma 10, part 1, corrected",
-    quantifiers=rf"{_ALL}\ \text{{with Definition 3}}\;\forall k",
+    quantifiers=rf"{_DEFINITION_3},\ c\ge9\;\forall k",
     observed=r"\frac{|C_k'\cap C_k|}{|C_k|}",
     relation=r"\ge",
     terms={"share": 1 - _FRACTION},
     reading=(
         "The lemma prints an equation. Theorem 3, which takes the share from it, and the result "
-        "that it cites have inequalities."
+        f"that it cites have inequalities. {_LARGE}"
     ),
 )
 LEMMA_10_FOREIGN = statement(
     "odcl.lemma10-foreign",
     "Part I adds at most this share of foreign points",
     "Lemma 10, part 2, corrected",
-    quantifiers=rf"{_ALL}\ \text{{with Definition 3}}\;\forall k",
+    quantifiers=LEMMA_10_OWN.quantifiers,
     observed=r"\frac{\sum_{l\ne k}|C_k'\cap C_l|}{|C_k|}",
     terms={"share": _FRACTION},
-    reading="The lemma prints an equation.",
+    reading=f"The lemma prints an equation. {_LARGE}",
 )
 LEMMA_10_ANY_CENTERS = statement(
     "odcl.lemma10-any-centers",
     "Part I with the worst centers of ten times the smallest cost",
     "Lemma 10, for every 10-approximation",
-    quantifiers=rf"{_ALL}\ \text{{with Definition 3}}\;\forall\text{{ centers}}",
+    quantifiers=rf"{_DEFINITION_3},\ c\ge9\;\forall\text{{ centers}}",
     observed=r"\max_k\frac{\max\{|C_k\setminus C_k'|,|C_k'\setminus C_k|\}}{|C_k|}",
     terms={"share": _FRACTION},
     reading=(
         "Algorithm 2 runs a 10-approximation algorithm, and the lemma does not say which. Centers "
         "are chosen against the statement among all whose cost is at most ten times the smallest, "
-        "for two clusters and one feature."
+        f"for two clusters and one feature. {_LARGE}"
     ),
 )
 LEMMA_10_ON_A_LINE = statement(
     "odcl.lemma10-on-a-line",
     "Part I with the worst centers gets a sixteenth of the stated share wrong on a line",
     "Lemma 10, for two clusters on a line (not in the paper)",
-    quantifiers=LEMMA_10_ANY_CENTERS.quantifiers + r",\ c\ge8\sqrt2",
+    quantifiers=rf"{_DEFINITION_3}\;\forall\text{{ centers}},\ c\ge8\sqrt2",
     observed=LEMMA_10_ANY_CENTERS.observed,
     terms={"share": 8 / c**2},
     assumptions=(Assumption(name="a share", left=c, right=8 * sp.sqrt(2), strict=True),),
@@ -214,7 +219,7 @@ LEMMA_10_OWN_SHARP = statement(
     "odcl.lemma10-own-sharp",
     "Part I puts all but 4/c² of a cluster right, for large c",
     "Lemma 10, part 1, sharpened",
-    quantifiers=LEMMA_10_OWN.quantifiers,
+    quantifiers=rf"{_DEFINITION_3}\;\forall k",
     observed=LEMMA_10_OWN.observed,
     relation=r"\ge",
     terms={"share": 1 - 4 / (c - _OWN) ** 2},
@@ -225,7 +230,7 @@ LEMMA_10_FOREIGN_SHARP = statement(
     "odcl.lemma10-foreign-sharp",
     "Part I adds at most 4/c² of foreign points, for large c",
     "Lemma 10, part 2, sharpened",
-    quantifiers=LEMMA_10_FOREIGN.quantifiers,
+    quantifiers=LEMMA_10_OWN_SHARP.quantifiers,
     observed=LEMMA_10_FOREIGN.observed,
     terms={"share": 4 / (c - _FOREIGN) ** 2},
     assumptions=_from(_OWN),
@@ -235,7 +240,7 @@ LEMMA_10_ANY_CENTERS_SHARP = statement(
     "odcl.lemma10-any-centers-sharp",
     "Part I with the worst centers gets 4/c² of a cluster wrong, for large c",
     "Lemma 10, for every 10-approximation, sharpened",
-    quantifiers=LEMMA_10_ANY_CENTERS.quantifiers,
+    quantifiers=rf"{_DEFINITION_3}\;\forall\text{{ centers}}",
     observed=LEMMA_10_ANY_CENTERS.observed,
     terms={"share": 4 / (c - _HALF_WAY) ** 2},
     assumptions=_from(_HALF_WAY),

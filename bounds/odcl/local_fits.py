@@ -32,7 +32,7 @@ from bounds.statement import Assumption, Constant
 
 HALF = sp.Rational(1, 2)
 C_0, c_1, c_2 = sp.symbols("C_0 c_1 c_2")
-spread, largest, q = sp.symbols("spread largest q")
+spread, largest_norm, order = sp.symbols("spread largest_norm order")
 mean_square, squared_bias = sp.symbols("mean_square squared_bias")
 grad = sp.Symbol("grad")
 
@@ -119,7 +119,8 @@ LEMMA_3 = statement(
     ),
     reading=(
         "A net of the ball of radius $R$ has at most $(6R/\\epsilon)^d$ points. For "
-        "$\\epsilon>6R$ the formula is below one, and no net is that small."
+        "$\\epsilon>6R$ the formula is below one, and no net is that small. The tried fits have "
+        "one dimension, in which their law is exact, so that the factor $d$ is not tried."
     ),
 )
 
@@ -149,7 +150,7 @@ P_TAIL = statement(
     "odcl.p-tail",
     "The probability that E fails",
     "Appendix E, after Lemma 11, corrected",
-    quantifiers=r"\forall\rho\in(0,1),\rho_k>0",
+    quantifiers=r"\forall\rho\in(0,1),\rho_k>0,\ H=0",
     observed=r"P(E^c)",
     terms={"tail": _TAIL.subs(alpha, _ALPHA)},
     constants=TAIL_RATES,
@@ -167,7 +168,7 @@ P_TAIL = statement(
 # --- Lemma 13 -----------------------------------------------------------------------------------
 
 _MOMENTS = (
-    Assumption(name="moment of order 2 or more", left=q, right=sp.Integer(2)),
+    Assumption(name="moment of order 2 or more", left=order, right=sp.Integer(2)),
     Assumption(name="dimension", left=d, right=sp.Integer(1)),
 )
 _SUM = r"(E\norm{\sum_iX_i}^{k})^{1/k}"
@@ -180,19 +181,22 @@ LEMMA_13_AS_PRINTED = statement(
     observed=_SUM,
     terms={
         "spread": sp.sqrt(2 * sp.E * sp.log(d)) * spread,
-        "largest": 2 * sp.E * sp.log(d) * largest,
+        "largest": 2 * sp.E * sp.log(d) * largest_norm,
     },
     assumptions=_MOMENTS,
 )
 
-_ORDER = sp.Max(q, 2 * sp.log(d))
+_ORDER = sp.Max(order, 2 * sp.log(d))
 LEMMA_13 = statement(
     "odcl.lemma13",
     "Moments of a sum of random matrices with the order of the moment",
     "Lemma 13, corrected",
     quantifiers=r"\forall k\ge2,d\ge1",
     observed=_SUM,
-    terms={"spread": sp.sqrt(sp.E * _ORDER) * spread, "largest": 2 * sp.E * _ORDER * largest},
+    terms={
+        "spread": sp.sqrt(sp.E * _ORDER) * spread,
+        "largest": 2 * sp.E * _ORDER * largest_norm,
+    },
     assumptions=_MOMENTS,
     reading=(
         "The source (Chen, Gittens and Tropp 2012, Theorem A.1) has $\\max\\{k,2\\log d\\}$ where "

@@ -192,7 +192,8 @@ LEMMA_9 = statement(
     "Mean squared error of a cluster with foreign users",
     "Lemma 9, with the constants of its proof",
     kind="expectation",
-    quantifiers=r"\forall n,v,\{\theta_l^\star\},\{\epsilon_{kl}\}",
+    quantifiers=r"\forall n,v,\{\theta_l^\star\},\{\epsilon_{kl}\},\ S\ \text{independent of}\ "
+    r"\hat\theta_i,\ E\hat\theta_i=\theta_{(i)}^\star",
     observed=r"E[\norm{\tilde\theta_k-\theta_k^\star}^2\mid S]",
     terms={"variance": 4 * (k - 1) * variance / (n * size_k), "floor": 4 * (k - 1) * floor_sq},
     reading=(

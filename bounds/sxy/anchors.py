@@ -63,12 +63,15 @@ THEOREM_1_4_AS_PRINTED = statement(
     uses=("sxy.prop2-21-as-printed",),
 )
 
+#: What A.3 takes from Proposition 2 in every round, with the sign that it needs.
+ALLOWED = r"\forall r_t,\hat\sigma_t\ \text{with (27), (28) and}\ a_t>0"
+
 THEOREM_1_4 = statement(
     "sxy.thm1-4",
-    "Theorem 1: the anchors arrive within the accuracy of A.3",
+    "Theorem 1: the anchors arrive within the accuracy of A.3, given (27) and (28) in each round",
     "Theorem 1, (4), corrected by the accuracy of A.3",
     kind="deterministic",
-    quantifiers=THEOREM_1_4_AS_PRINTED.quantifiers,
+    quantifiers=rf"{THEOREM_1_4_AS_PRINTED.quantifiers}\;{ALLOWED}",
     observed=THEOREM_1_4_AS_PRINTED.observed,
     terms=(Term(name="accuracy", expr=2 * epsilon * Delta / alpha),),
     definitions={T: ROUNDS_AS_PRINTED},
@@ -107,7 +110,7 @@ ROUNDS_FORMULA = statement(
     "Theorem 1: the number of rounds of A.3, for any start in the ball",
     "Appendix A.3, case $t^*=T$, corrected by the factor 2 in the logarithm",
     kind="deterministic",
-    quantifiers=THEOREM_1_4_AS_PRINTED.quantifiers,
+    quantifiers=THEOREM_1_4.quantifiers,
     observed=ROUNDS_FORMULA_AS_PRINTED.observed,
     terms=THEOREM_1_4_AS_PRINTED.terms,
     definitions={T: ROUNDS},
@@ -124,7 +127,7 @@ NORM_24 = statement(
     "Theorem 1: the estimates stay in a ball",
     "Appendix A.3, (24)",
     kind="deterministic",
-    quantifiers=rf"{THEOREM_1_4_AS_PRINTED.quantifiers}\;\forall t\le T",
+    quantifiers=rf"{THEOREM_1_4.quantifiers}\;\forall t\le T",
     observed=r"\norm{\theta_t}",
     terms=(Term(name="ball", expr=(1 + 2 * beta / alpha) * R),),
     definitions={T: ROUNDS},

@@ -39,14 +39,16 @@ ROUNDS_AS_PRINTED = statement(
 
 ROUNDS = statement(
     "sxy.thm3-rounds",
-    "Theorem 3 with rounds that depend on the noise",
+    "Theorem 3: rounds after which the start's error is below the floor",
     "Theorem 3, corrected",
     definitions={T_PRIME: C_1 / DECREASE * sp.log(1 + Delta / RHO_FLOOR)},
     reading=(
-        "The start's error must fall to the floor, so that the logarithm is that of $\\Delta$ over "
-        "the floor. The printed one has the unit of $\\Delta$ inside."
+        "By (9) the error after $T'$ rounds is at most the floor and what is left of the "
+        "start's error, which is at most $\\Delta/3$. The left-hand side is what is left. It must "
+        "fall to the floor, so that the logarithm is that of $\\Delta$ over the floor. The printed "
+        "one has the unit of $\\Delta$ inside."
     ),
-    **_ROUNDS,
+    **{**_ROUNDS, "observed": r"\frac\Delta3\left(1-\frac{s\eta\rho}\kappa\right)^{T'}"},
 )
 
 GLOBAL = statement(

@@ -28,11 +28,11 @@ SIGNAL = (alpha / beta) ** 2 * sp.Min(1, beta * Delta**2 / sigma**2) ** 2
 
 LEMMA_10 = statement(
     "sxy.lemma10",
-    "Lemma 10 in units that agree: a client with a wrong label",
+    "Lemma 10 in units that agree: a client of normal features with a wrong label",
     "Lemma 10, with the dependence on alpha and beta",
     kind="deterministic",
     quantifiers=r"\exists c\;\forall n_i,k,\alpha\le\beta,\Delta,\sigma,\ d(\theta,\theta^*)"
-    r"\le\epsilon",
+    r"\le\epsilon,\ \phi(x_{ij}),\zeta_{ij}\ \text{normal}",
     observed=r"P(i\in S_j(\theta))",
     terms=(Term(name="tail", expr=4 * k * sp.exp(-c * n * SIGNAL)),),
     constants=(rate(c, "rate"),),
@@ -42,8 +42,9 @@ LEMMA_10 = statement(
         "\\sigma^2$, so $\\beta$ belongs into the denominator of $t$. Then $t\\ge\\frac19"
         "(\\alpha/\\beta)\\min(1,\\beta\\Delta^2/\\sigma^2)$. For Gaussian features the exact "
         "Chernoff exponent is $\\frac{n_i}2\\log(1+x^2)$ with $x\\ge t$ and $t\\le1$, so that "
-        "$c=(\\log2)/162$ serves with any prefactor of at least $k-1$. The print has "
-        "$\\alpha^2$ in the place of $(\\alpha/\\beta)^2$, and $\\alpha,\\beta=\\Theta(1)$."
+        "$c=(\\log2)/162$ serves with any prefactor of at least $k-1$. The print has $\\alpha^2$ "
+        "in the place of $(\\alpha/\\beta)^2$, and $\\alpha,\\beta=\\Theta(1)$. It is about all "
+        "sub-Gaussian laws, of which the normal one alone is tried here."
     ),
     uses=("sxy.eq35",),
 )
@@ -69,7 +70,7 @@ PE_SNR = statement(
     "Wrong labels are polynomially rare in the signal-to-noise ratio",
     "after Theorem 2, corrected",
     kind="deterministic",
-    quantifiers=r"\forall n_i,\Delta/\sigma",
+    quantifiers=r"\forall n_i,\Delta/\sigma,\ k=2,\ \phi(x_{ij}),\zeta_{ij}\ \text{normal}",
     observed=r"P(i\in S_j(\theta^*))",
     terms=(Term(name="power", expr=(1 + Delta**2 / (4 * sigma**2)) ** (-n / 2)),),
     reading=(

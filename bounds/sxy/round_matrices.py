@@ -67,7 +67,7 @@ LEMMA_8 = statement(
     "Lemma 8: the noise of one round",
     "Lemma 8",
     kind="probability",
-    quantifiers=r"\exists C\;\forall N,d,k,s,\sigma",
+    quantifiers=r"\exists C\;\forall N,d,k,s,\sigma,\ \zeta_{ij}\ \text{normal}",
     observed=r"\max_j\frac{N}{s\norm{K_j}}\norm{B\Lambda_j\zeta}^2",
     terms=(Term(name="noise", expr=C * sigma**2 * d),),
     failure=k * sp.exp(-d),

@@ -81,8 +81,8 @@ def not_recovered(v):
 
 
 def theorem_1_mse(v):
-    pooled = 2 * (v["N"] / v["mu"]) ** 2 / (v["n"] * v["size_k"])
-    return pooled + (2 * v["R"]) ** 2 * not_recovered(v)
+    mean_fit = lemma_4({**v, "rho": 0.5, "m": v["size_k"]})
+    return mean_fit + (2 * v["R"]) ** 2 * not_recovered(v)
 
 
 def beta(v):
@@ -134,13 +134,13 @@ def lemma_4_one_dimension(v):
 
 
 def lemma_13(v):
-    order = max(v["q"], 2 * log(v["d"]))
-    return sqrt(e * order) * v["spread"] + 2 * e * order * v["largest"]
+    order = max(v["order"], 2 * log(v["d"]))
+    return sqrt(e * order) * v["spread"] + 2 * e * order * v["largest_norm"]
 
 
 def lemma_13_as_printed(v):
     order = log(v["d"])
-    return sqrt(2 * e * order) * v["spread"] + 2 * e * order * v["largest"]
+    return sqrt(2 * e * order) * v["spread"] + 2 * e * order * v["largest_norm"]
 
 
 def room(v, share):
@@ -275,7 +275,7 @@ RATIOS = {
     "smooth losses": lambda v: v["L"] / v["mu_f"],
     "mesh within the parameter space": lambda v: 6 * v["R"] / v["epsilon"],
     "share below 1": lambda v: 1 / v["rho"],
-    "moment of order 2 or more": lambda v: v["q"] / 2,
+    "moment of order 2 or more": lambda v: v["order"] / 2,
     "dimension": lambda v: v["d"],
     **dict.fromkeys(("samples of (8)", "three samples"), lambda v: v["n"] / 3),
     "constant of Lemma 10": lambda v: v["c"] / sqrt(128),
@@ -300,7 +300,7 @@ POINTS = points(
         "epsilon": (0.05, 0.5),
         "rho": (0.2, 0.8),
         "R": (1.0, 2.5),
-        "q": (2.0, 6.0),
+        "order": (2.0, 6.0),
         "size_min": (1.0, 4.0),
         "c": (3.0, 30.0),
         "slack": (0.01, 0.1),

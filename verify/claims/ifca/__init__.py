@@ -62,7 +62,7 @@ SLIPS = (
     ),
     Finding(
         id="ifca-sc-variance",
-        where="TIT 2022, before (23) and before (28)",
+        where="TIT 2022, before (21) and before (26)",
         printed="$E\\norm{T_{12}}^2=\\frac{v^2}{n'|S_1\\cap S_1^*|}$.",
         found="Assumption 5 bounds the variance from above.",
         corrected="$\\le$.",

@@ -507,6 +507,10 @@ def log_at_worst(point: Point) -> float:
     return max(gaussian.pairwise_log_probability(ratio, int(point["n"])), LOWEST)
 
 
+#: The probability before a move: of one start, or of the worst.
+_BEFORE = ("P_before", "P_worst")
+
+
 def improvement(
     statement: Statement,
     profile: Profile,
@@ -516,8 +520,7 @@ def improvement(
     proof: Callable[[Statement], Certificate] | None = None,
 ) -> Search:
     """Log P at the closeness after the move against the statement's bound, P before it."""
-    before = sp.Symbol("P_before")
-    proportional = sp.simplify(statement.expr.subs(before, 0)) == 0
+    proportional = sp.simplify(statement.expr.subs(dict.fromkeys(_BEFORE, 0))) == 0
 
     def log_after(point: Point) -> float:
         alpha = point["alpha"] + point["gain"] * (0.499 - point["alpha"])
@@ -526,10 +529,12 @@ def improvement(
     def log_stated(point: Point) -> float:
         log_before = log_at(point)
         if log_before > -600.0 or not proportional:
-            stated = evaluate(statement.expr, {**point, "P_before": math.exp(log_before)})
-            return math.log(float(stated))
+            return math.log(at_probability(point, math.exp(log_before)))
         # P before underflows, and the bound is a multiple of it.
-        return log_before + math.log(float(evaluate(statement.expr, {**point, "P_before": 1.0})))
+        return log_before + math.log(at_probability(point, 1.0))
+
+    def at_probability(point: Point, before: float) -> float:
+        return float(evaluate(statement.expr, {**point, **dict.fromkeys(_BEFORE, before)}))
 
     way = "share of the way from the closeness $\\alpha$ to 0.499 that the move makes"
     return search(

@@ -132,12 +132,12 @@ CORRECT = (
 
 UNITS = Finding(
     id="ifca-sc-units",
-    where="TIT 2022, Assumption 6, (27), (30), (32) and Theorem 2",
+    where="TIT 2022, Assumption 6, (25), (28), (30) and Theorem 2",
     headline="The optima are bounded by a pure number with a loss of generality: models in another "
     "unit break the bounds.",
     printed="Without loss of generality, we assume that $\\max_j\\norm{\\theta_j^*}\\lesssim1$. "
     "$\\norm{\\nabla F^j(\\theta_1)}\\le3L$.",
-    found="Models in another unit break (27), and with it the second term of $\\varepsilon_0$, "
+    found="Models in another unit break (25), and with it the second term of $\\varepsilon_0$, "
     "which is a pure number beside two lengths. The condition is a restriction unless every "
     "length of the results is read in the unit $\\max_j\\norm{\\theta_j^*}$.",
     corrected="$3L\\max_j\\norm{\\theta_j^*}$, and the second term of $\\varepsilon_0$ with the "

@@ -422,7 +422,7 @@ def rates(
 
 LOOSE_FLOOR = Finding(
     id="ifca-sc-floor",
-    where="TIT 2022, (25) and the first term of $\\varepsilon_0$ in Theorem 2",
+    where="TIT 2022, (23) and the first term of $\\varepsilon_0$ in Theorem 2",
     headline="The first term of $\\varepsilon_0$ is a valid bound with wrong exponents of $p$ "
     "and $\\delta$: it is 100 times too large at $p=1/50$.",
     printed="$\\frac v{\\delta L\\sqrt{pmn'}}$.",
@@ -485,7 +485,7 @@ def pull_rates(statement: Statement, profile: Profile) -> Rate:
 
 LOOSE_CROSS = Finding(
     id="ifca-sc-cross",
-    where="TIT 2022, (30), (32) and the third term of $\\varepsilon_0$ in Theorem 2",
+    where="TIT 2022, (28), (30) and the third term of $\\varepsilon_0$ in Theorem 2",
     headline="The third term of $\\varepsilon_0$ grows with the number of clusters $k$, and "
     "the noise that it bounds does not.",
     printed="$\\frac{v\\eta k^{3/2}}{\\delta^{3/2}\\alpha\\lambda L\\Delta^2\\sqrt mn'}$.",

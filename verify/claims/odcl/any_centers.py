@@ -177,11 +177,13 @@ def worst_centers(
 
 
 def _looseness(result: SearchResult) -> Presentation:
-    """The worst share that was found, in units of 1/c^2."""
+    """The worst share that a search has found, in units of 1/c^2.  A proof makes no search."""
+    if result.largest_at is None:
+        return Presentation()
     return Presentation(
         sharpness=(
-            f"The worst centers that were found get {128 * (1.0 + result.largest):.2g}/c^2 of a "
-            "cluster wrong, and the statement allows 128/c^2.",
+            f"The worst centers that were found get ${128 * (1.0 + result.largest):.2g}/c^2$ of a "
+            "cluster wrong, and the statement allows $128/c^2$.",
         )
     )
 

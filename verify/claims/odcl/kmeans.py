@@ -577,12 +577,13 @@ def foreign_share(table: IntArray) -> float:
 
 
 def _looseness(result: SearchResult) -> Presentation:
-    """How far the largest share that was found stays below the stated one."""
+    """How far the largest share stays below the stated one, where a search has found any."""
+    found = f"The largest share that was found is {1.0 + result.largest:.2g} of the stated one."
     return Presentation(
         sharpness=(
             "In equal clusters one outlier beyond the middle of two means needs more than $c^2$ "
-            "points a cluster for Definition 3, a share below $1/c^2$, not $128/c^2$. The "
-            f"largest share that was found is {1.0 + result.largest:.2g} of the stated one.",
+            "points a cluster for Definition 3, a share below $1/c^2$, not $128/c^2$.",
+            *([] if result.largest_at is None else [found]),
         )
     )
 

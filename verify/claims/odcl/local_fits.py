@@ -50,7 +50,7 @@ from verify.proofs.certificate import Certificate, NotProved
 from verify.proofs.propositions import NOT_NEGATIVE, POSITIVE, Everywhere, Reduction
 
 #: Stands for a Hessian's Lipschitz constant of zero, which is in a denominator.
-_NO_H = 1e-200
+NO_H = 1e-200
 _UNITS = LogInterval(1e-6, 1e6)
 #: The distance of a minimiser that no ball holds.
 _NOWHERE = 1e300
@@ -94,7 +94,7 @@ def constants_of(point: Point) -> dict[str, float]:
         "mu": own.mu,
         "L": own.L,
         "N": own.N,
-        "H": max(own.H, _NO_H),
+        "H": max(own.H, NO_H),
         "R": own.R,
         "G_F": own.G,
         "F_star": own.F_star,
@@ -451,9 +451,9 @@ def moment_of_sum(
         },
         at=lambda point: {
             "d": float(point["d"]),
-            "q": point["q"],
+            "order": point["q"],
             "spread": point["unit"] * math.sqrt(point["n"]),
-            "largest": point["unit"],
+            "largest_norm": point["unit"],
         },
         budget=profile.searches,
         proof=None if proof is None else lambda point: proof(statement, point),
@@ -469,7 +469,7 @@ def _one_sign(statement: Statement, point: Point) -> Certificate:
         "The sum is one fair sign times the unit matrix, so all moments of its norm are one.",
         "the left-hand side lies on the wrong side of the right-hand side",
         "1",
-        {"d": point["d"], "q": point["q"], "spread": 1, "largest": 1},
+        {"d": point["d"], "order": point["q"], "spread": 1, "largest_norm": 1},
     )
 
 

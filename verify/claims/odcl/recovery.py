@@ -40,7 +40,7 @@ from verify.claims.common import Point
 from verify.claims.odcl import mean_reductions as reductions
 from verify.claims.odcl import vector_proofs
 from verify.claims.odcl.data_sets import Clustered, data_sets
-from verify.claims.odcl.local_fits import LINE, constants_of, line_of
+from verify.claims.odcl.local_fits import LINE, NO_H, constants_of, line_of
 from verify.claims.odcl.pages import recovery_phases
 from verify.claims.odcl.sides import (
     CLUSTERS,
@@ -460,6 +460,8 @@ def _several(cell: Params) -> dict[str, float]:
     smallest = float(min(cell["size_k"], cell["size_min"]))
     return {
         **constants,
+        "H": NO_H,  # the losses are quadratic
+        "rho_k": constants["R"],
         **{name: float(cell[name]) for name in ("k", "d", "size_k", "Delta")},
         "n": float(cell.get("n", 3)),
         "m": m,

@@ -261,9 +261,10 @@ _LEAST_MARGIN = (
 )
 SQUARED_MARGIN = Reduction(
     idea="Let $U\\le\\beta\\epsilon^2$ be the mean squared error of the own model's predictions "
-    "and $V\\ge\\alpha(\\Delta-\\epsilon)^2$ that by a rival. The difference of the two losses has "
-    "the Chernoff exponent $\\frac{n_i}2\\log(1+x^2)$ with $x^2\\ge\\frac{(V-U)^2}{4(U+\\sigma^2)"
-    "(V+\\sigma^2)}$, whatever the covariance of the two predictions is. The $k-1$ rivals add up.",
+    "and $V\\ge\\alpha(\\Delta-\\epsilon)^2$ that by a rival. With normal features and noise the "
+    "difference of the two losses has the Chernoff exponent $\\frac{n_i}2\\log(1+x^2)$ with "
+    "$x^2\\ge\\frac{(V-U)^2}{4(U+\\sigma^2)(V+\\sigma^2)}$, whatever the covariance of the two "
+    "predictions is. The $k-1$ rivals add up.",
     lemmas=("rayleigh", "triangle", "chernoff", "union-bound"),
     ranges={
         **dict.fromkeys(("alpha", "beta", "Delta", "sigma", "n", "rival"), POSITIVE),

@@ -15,6 +15,7 @@ from bounds.statement import Term, evaluate
 from trials.clustering.kmeans import lloyd
 from trials.models.matching import overlaps
 from verify.claims.odcl import (
+    any_centers,
     clusterpath,
     convex,
     footnotes,
@@ -25,10 +26,12 @@ from verify.claims.odcl import (
     separability,
 )
 from verify.claims.odcl.data_sets import Clustered, data_sets, simplex
+from verify.claims.odcl.mean_reductions import LEAST_C
 from verify.claims.odcl.windows import window
 from verify.decisions.measures import SHARE
+from verify.decisions.search import SearchResult
 from verify.evidence import Verdict
-from verify.papers import collect
+from verify.papers import catalogue, collect
 from verify.procedures.base import Presentation, Profile
 from verify.proofs.certificate import check
 
@@ -241,3 +244,35 @@ def test_shares_of_a_cluster_are_relative_to_the_true_one():
     assert kmeans.foreign_share(table) == pytest.approx(2 / 4)
     assert kmeans.foreign_share(table.T) == pytest.approx(2 / 9)
     assert kmeans.foreign_share(np.diag([3, 1])) == 0.0
+
+
+def test_pages_of_proved_shares_say_nothing_of_a_search_that_was_not_made():
+    """Without a search the largest violation is minus infinity, which is no share."""
+    found = replace(SearchResult.none(), largest=-0.75, largest_at={"c": 12.0})
+    for present, share in (
+        (kmeans._looseness, "0.25 of the stated one"),
+        (any_centers._looseness, "$32/c^2$"),
+    ):
+        assert share in " ".join(present(found).sharpness)
+        assert "inf" not in " ".join(present(SearchResult.none()).sharpness)
+
+
+def test_lemma_10_is_stated_from_the_constant_on_from_which_it_is_proved():
+    for name in ("own", "foreign", "any-centers"):
+        claim = catalogue()[f"odcl.lemma10-{name}"]
+        assert f"c\\ge{LEAST_C:g}" in claim.statement.quantifiers
+        procedure = claim.build(PROFILE)
+        assert procedure.proposition.ranges["c"].low == LEAST_C
+
+
+def test_the_trials_of_theorem_1s_error_are_of_its_first_term():
+    """A change of a term that is a hundredth of another one is no change that trials notice."""
+    claim = catalogue()["odcl.thm1-mse"]
+    for cell in claim.build(PROFILE).cells:
+        at = recovery._several(cell)
+        sizes = {term.name: float(evaluate(term.expr, at)) for term in claim.statement.terms}
+        first = sizes.pop("variance")
+        assert first == pytest.approx(
+            2 * cell["sigma"] ** 2 * cell["d"] / (cell["n"] * cell["size_k"]), rel=1e-12
+        )
+        assert sum(sizes.values()) < first / 100
