@@ -423,6 +423,13 @@ def test_at_one_stated_step_the_conference_version_fails_with_few_samples(consta
     assert scipy.stats.binomtest(n_bad, 8192, 1 / 30, alternative="greater").pvalue < 1e-6
 
 
+def test_at_ratio_three_one_refuting_cell_has_a_hundred_times_the_samples_of_another():
+    """Two clusters of shares 1/4 and 3/4: p m n'/d is m n'/(4 d)."""
+    two = [c for c in cells_of(quick("ifca.thm1-factor-three-as-printed")) if c["k"] == 2]
+    samples = [c["m"] * c["n"] / (4 * c["d"]) for c in two]
+    assert samples == pytest.approx([64.516, 6451.6], rel=1e-4)
+
+
 def test_refuting_cells_carry_the_bounds_generous_slack():
     """factor 1/2 and the last two terms of (1) with the largest c2, c3 and the smallest c4."""
     for cell in cells_of(quick("ifca.thm1-as-printed")):
