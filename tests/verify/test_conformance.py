@@ -172,6 +172,36 @@ def test_a_claim_that_cannot_be_built_is_one_fault():
     assert str(fault) == "hoeffding.tail: it cannot be built: no cells  [builds]"
 
 
+def test_a_check_that_ends_in_an_error_is_a_fault_and_the_others_are_asked_all_the_same(tmp_path):
+    """Before, a misspelt column was "a fault of cfl-verify", and nothing else was told."""
+    text = (DOCS / "papers" / "averaging.py").read_text()
+    text = text.replace('table["error"]', 'table["eror"]').replace("averaging", "misspelt")
+    text = text.replace('title="The average', 'title="" and "The average')
+    file = tmp_path / "misspelt.py"
+    file.write_text(text)
+    number = next(i for i, line in enumerate(text.splitlines(), 1) if "eror" in line)
+    done = CliRunner().invoke(application, ["check-paper", str(file)])
+    assert done.exit_code == 1, done.output
+    first, second, last = done.stdout.splitlines()
+    assert first.startswith("misspelt.rate: its statement's title is empty")
+    assert second == (
+        "misspelt.rate: the check ends in KeyError: \"unknown column 'eror'; known: error\" "
+        f"(misspelt.py, line {number})  [nonsense-does-not-keep-the-verdict]"
+    )
+    assert last.endswith("1 with faults")
+
+
+@pytest.mark.parametrize("error", [MemoryError, OSError])
+def test_an_error_of_the_machine_is_no_fault_of_a_claim(monkeypatch, error):
+    def broken(_case):
+        raise error("no room")
+        yield
+
+    monkeypatch.setitem(CHECKS, "the-statement-is-complete", broken)
+    with pytest.raises(error, match="no room"):
+        list(examine(FOUND, [HOEFFDING]))
+
+
 def test_the_worked_papers_have_no_fault_and_are_short():
     assert OWN == ["hoeffding.tail", "averaging.rate", "kantorovich.inequality", "mean.norm",
                    "median.exponential"]  # fmt: skip

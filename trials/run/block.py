@@ -47,6 +47,10 @@ class TrialsRaised(ExecutorError):
     """Every trial of an experiment raised: the experiment is wrong, not the statement."""
 
 
+class WrongValues(ExecutorError, TypeError):
+    """`simulate` returned no float64 array of the right shape: its author can mend that."""
+
+
 @dataclass(frozen=True)
 class Task:
     """One block to compute.  ``params`` are complete: they went through the experiment's check."""
@@ -89,7 +93,7 @@ def simulate_block(task: Task) -> BlockResult:
 
     Raises
     ------
-    TypeError
+    WrongValues
         When `simulate` returns anything but float64 of shape (block_size, n_columns).
     """
     owner = task.experiment
@@ -119,7 +123,7 @@ def simulate_block(task: Task) -> BlockResult:
     seconds, work = time.perf_counter() - start, time.thread_time() - spent
     if not isinstance(values, np.ndarray) or values.dtype != np.float64 or values.shape != shape:
         kind = f"{type(values).__name__} {getattr(values, 'dtype', '')}".strip()
-        raise TypeError(
+        raise WrongValues(
             f"{owner.name}.simulate must return float64 of shape {shape}, "
             f"not {kind} of shape {np.shape(values)}"
         )

@@ -114,7 +114,7 @@ def ensure(
     StoreError
         When the store cannot be used, or its design or its code has changed, before any work
         starts.
-    TypeError
+    WrongValues
         When an experiment returns the wrong shape or type.
     TrialsRaised
         When every block of an experiment raised.  None of them is stored.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import sys
 import traceback
@@ -79,10 +80,24 @@ def explain(error: BaseException) -> tuple[int, str]:
         return USAGE, f"out of memory ({error})" if str(error) else "out of memory"
     if place := _in_ones_own_file(error):
         return USAGE, f"{place}: {type(error).__name__}: {error}; mend this line of your own file"
-    return INTERNAL, (
-        f"internal error: {type(error).__name__}: {error} (a fault of cfl-verify; please report it "
-        f"with this command and what `{program()} --debug ...` prints)"
+    mine = "".join(
+        f" or of {file}, of which `{program()} check-paper {shlex.quote(file)}` tells more"
+        for file in _own()[-1:]
     )
+    return INTERNAL, (
+        f"internal error: {type(error).__name__}: {error} (a fault of cfl-verify{mine}; please "
+        f"report it with this command and what `{program()} --debug ...` prints)"
+    )
+
+
+def _own() -> list[str]:
+    """The files of the user's that this process has loaded, in their order."""
+    prefix = getattr(sys.modules.get("trials.sources"), "USER_PREFIX", None)
+    return [
+        str(module.__file__)
+        for name, module in list(sys.modules.items())
+        if prefix is not None and name.startswith(prefix)
+    ]
 
 
 def _in_ones_own_file(error: BaseException) -> str:
@@ -91,12 +106,7 @@ def _in_ones_own_file(error: BaseException) -> str:
     Frames of Python's own modules and of installed packages are passed over: who called them with
     a wrong value made the mistake.
     """
-    prefix = getattr(sys.modules.get("trials.sources"), "USER_PREFIX", None)
-    own = {
-        str(module.__file__)
-        for name, module in list(sys.modules.items())
-        if prefix is not None and name.startswith(prefix)
-    }
+    own = _own()
     house = tuple(f"{Path(__file__).parents[2] / name}{os.sep}" for name in _PACKAGES)
     for frame in reversed(traceback.extract_tb(error.__traceback__) if own else []):
         if frame.filename in own:

@@ -10,12 +10,16 @@ the same of a paper of one's own.
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from trials.run.store import StoreError
 from verify.conformance import depending, saying, trying
 from verify.conformance.case import Case, Check
 from verify.papers import Catalogue
+
+_LONGEST = 500
 
 #: The checks by name, the cheap ones first.
 CHECKS: dict[str, Check] = {
@@ -41,7 +45,13 @@ def examine(
 ) -> Iterator[Fault]:
     """The faults of some claims of a catalogue, by all checks but those named in ``without``.
 
-    A claim that cannot be built has one fault, the error of its builder.
+    A claim that cannot be built has one fault, the error of its builder.  Where a check itself
+    ends in an error, of a function of the claim or of a value of a wrong type, that is a fault too.
+
+    Raises
+    ------
+    MemoryError, OSError, StoreError
+        Errors of the machine, which say nothing of a claim.
     """
     for name in names:
         case = Case(found, name)
@@ -52,7 +62,24 @@ def examine(
             continue
         for title, check in CHECKS.items():
             if title not in without:
-                yield from (Fault(claim=name, check=title, told=told) for told in check(case))
+                yield from (
+                    Fault(claim=name, check=title, told=told) for told in _told(check, case)
+                )
+
+
+def _told(check: Check, case: Case) -> Iterator[str]:
+    """The faults that a check finds, its own error as the last one."""
+    try:
+        yield from check(case)
+    except (MemoryError, OSError, StoreError):
+        raise
+    except Exception as error:
+        file = case.catalogue.file_of(case.name)
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [f.lineno for f in frames if file and f.filename == str(file.path.resolve())]
+        place = f" ({file.path.name}, line {lines[-1]})" if file and lines else ""
+        told = " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST]
+        yield f"the check ends in {told}{place}"
 
 
 __all__ = ["CHECKS", "Case", "Check", "Fault", "examine"]

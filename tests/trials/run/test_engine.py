@@ -16,6 +16,7 @@ from tests.trials.toys import TOY, free
 from trials.checks import InvalidParameter
 from trials.run import engine
 from trials.run import experiment as registry
+from trials.run.block import WrongValues
 from trials.run.cell import canonical_json, cell_number
 from trials.run.engine import (
     Demand,
@@ -298,8 +299,8 @@ def test_an_overflow_is_a_failed_trial_whatever_the_callers_error_state(tmp_path
 @pytest.mark.parametrize(
     ("mode", "error", "message"),
     [
-        ("shape", TypeError, r"must return float64 of shape \(16, 2\), not .* \(16, 1\)"),
-        ("dtype", TypeError, "must return float64 .* not ndarray float32"),
+        ("shape", WrongValues, r"must return float64 of shape \(16, 2\), not .* \(16, 1\)"),
+        ("dtype", WrongValues, "must return float64 .* not ndarray float32"),
         ("memory", MemoryError, "no room"),
     ],
 )

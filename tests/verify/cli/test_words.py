@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from trials.run.block import WrongValues
 from trials.run.origin import Origin, load, user_module_name
 from trials.run.store import CellStatus
 from verify.cli import exits, progress
@@ -316,7 +317,10 @@ def test_a_fault_of_the_house_below_ones_own_line_is_ours(tmp_path):
     found = vars(load(Origin(user_module_name(text), str(own), text)))
     with pytest.raises(AttributeError) as ours:
         found["call"](_announce, None, console())
-    assert explain(ours.value)[0] == exits.INTERNAL
+    code, message = explain(ours.value)
+    assert code == exits.INTERNAL
+    assert f"(a fault of cfl-verify or of {own}, of which `" in message  # its values may be wrong
+    assert f" check-paper {own}` tells more; please report it" in message
     with pytest.raises(KeyError) as theirs:
         found["call"](found["there"])
     code, message = explain(theirs.value)
@@ -330,3 +334,8 @@ def test_a_mistake_of_ours_stays_ours():
     code, message = explain(raised.value)
     assert code == 70
     assert "a fault of cfl-verify" in message
+
+
+def test_values_of_a_wrong_shape_are_their_authors_and_no_fault_of_the_program():
+    told = "mine.error.simulate must return float64 of shape (256, 1)"
+    assert explain(WrongValues(told)) == (exits.USAGE, told)
