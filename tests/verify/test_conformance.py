@@ -218,6 +218,8 @@ def test_the_command_prints_faults_and_leaves_out_a_check(tmp_path):
     assert fault.exit_code == 1
     assert "kantorovich.inequality: its statement's quantifiers is empty" in fault.output
     skip = ["--without", "the-statement-is-complete"]
+    twice = run(application, ["check-paper", str(file), *skip, *skip])
+    assert twice.stdout == f"1 claim, {len(CHECKS) - 1} checks each: no fault\n"
     passed = run(application, ["check-paper", str(file), *skip, "--json"])
     assert passed.exit_code == 0
     assert json.loads(passed.stdout)["faults"] == []
@@ -454,6 +456,10 @@ def test_a_small_profile_limits_what_is_drawn_and_evaluated():
     assert list(keeps(evaluating(lambda profile: profile.searches + 1)))
     assert list(keeps(evaluating(lambda _profile: 0)))
     assert not list(keeps(evaluating(lambda profile: profile.searches)))
+    most = PROFILES["quick"].max_trials
+    assert not list(keeps(drawing(lambda profile: profile.max_trials)))
+    (line,) = keeps(drawing(lambda profile: profile.max_trials + 1))
+    assert line == f"it draws {most + 1} trials a cell, more than {most}, the profile's"
 
 
 def test_a_search_whose_sides_and_violation_disagree_is_told_in_both_ways():

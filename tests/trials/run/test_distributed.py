@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import pickle
+import queue
 import shutil
 import subprocess
 import sys
@@ -443,6 +444,42 @@ def test_an_error_of_a_call_is_the_calls_own_and_one_of_blocks_stops_the_run():
         executor._take("blocks", None, ImportError("no module"))
     executor._take("call", None, ImportError("no module"))  # answered before: nothing happens
     assert (executor._flying, list(executor._ready)) == ({}, [])
+
+
+class _Away:
+    """A client whose only worker is away in some of the looks, which are 20 seconds apart."""
+
+    status = "running"
+
+    def __init__(self, away):
+        self.away, self.n_looks = away, 0
+
+    def monotonic(self):
+        return 20.0 * self.n_looks
+
+    def get(self, timeout):
+        raise queue.Empty
+
+    def scheduler_info(self):
+        self.n_looks += 1
+        return {"workers": {} if self.away[self.n_looks - 1] else {"w": 1}}
+
+
+@pytest.mark.parametrize(
+    ("away", "looks"),
+    [([1, 1, 1], 3), ([1, 0, 1, 0, 1, 1, 1], 7), ([0, 1, 1, 0, 0, 1, 1, 1, 1], 8)],
+)
+def test_a_cluster_is_given_up_when_it_is_without_a_worker_for_thirty_seconds_in_a_row(
+    monkeypatch, away, looks
+):
+    monkeypatch.setattr(distributed, "WORKER_SECONDS", 30.0)
+    executor = DistributedExecutor.__new__(DistributedExecutor)
+    executor._address, executor._buffer = "tcp://h:1", deque()
+    executor._client = executor._arrived = client = _Away(away)
+    monkeypatch.setattr(distributed, "time", client)
+    with pytest.raises(ExecutorError, match="no worker is left since 30 s"):
+        executor._pump()
+    assert client.n_looks == looks
 
 
 class _Scheduler:

@@ -146,6 +146,21 @@ def test_cancelled_processes_end_at_once():
         executor.submit(Task(TOY, TOY.check({}), 7, 0))
 
 
+def _begun(path):
+    path.touch()
+    return appears(path.with_name("never"))
+
+
+def test_a_call_that_runs_when_threads_are_cancelled_ends_by_that(tmp_path):
+    """Its process is ended on purpose: it was neither killed by a stranger nor out of memory."""
+    executor = make_executor("threads", 2)
+    call = executor.submit_call(_begun, tmp_path / "begun")
+    assert appears(tmp_path / "begun")
+    executor.cancel()
+    with pytest.raises(ExecutorError, match="^the executor is closed$"):
+        call.result()
+
+
 def test_a_block_that_a_process_finished_before_the_end_is_kept():
     """An interrupted run stores it.  The second block is sent ahead, and is not waited for."""
     tasks = [Task(TOY, TOY.check({}), 7, block) for block in range(2)]

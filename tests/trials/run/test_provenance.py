@@ -266,3 +266,13 @@ def test_another_experiment_of_the_same_name_has_the_digest_of_its_own_code():
     digests = [provenance.digest_after_block(one) for one in (TOY, other, TOY)]
     assert digests == [provenance.code_of(one).digest for one in (TOY, other, TOY)]
     assert digests[0] != digests[1]
+
+
+def test_differences_are_in_words_the_libraries_first():
+    """The second code is told against the first one, part by part."""
+    old = {"mine": "a", "numpy": "1.0", "gone": "b", "same": "c"}
+    new = {"mine": "z", "numpy": "2.0", "came": "d", "same": "c"}
+    assert provenance.differences(old, new) == [
+        "numpy 1.0 against 2.0", "came is new", "gone is gone", "mine differs",
+    ]  # fmt: skip
+    assert provenance.differences({}, {"scipy": "1"}) == ["scipy absent against 1"]

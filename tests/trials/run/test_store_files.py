@@ -353,6 +353,18 @@ def test_a_run_that_was_made_while_a_start_waited_for_its_lock_is_kept(tmp_path,
         RunStore.create(path, root_seed=2, config={})
     with RunStore.open(path) as store:  # it is not locked either
         assert (store.root_seed, store.blocks(TOY, {})) == (1, {0})
+    path.rename(tmp_path / "kept")
+
+    def held(asked):
+        monkeypatch.undo()
+        with RunStore.open(_new(path)):
+            return lock(asked)
+
+    monkeypatch.setattr("trials.run.store.opening.writer_lock", held)
+    with pytest.raises(StoreError, match="another process is writing this run"):
+        RunStore.create(path, root_seed=2, config={})
+    with RunStore.open(path) as store:
+        assert (store.root_seed, store.blocks(TOY, {})) == (1, {0})
 
 
 @pytest.mark.parametrize(

@@ -341,3 +341,48 @@ def test_an_interrupt_of_a_look_leaves_no_transaction_open(tmp_path):
             pass
         store.put_block(TOY, {}, 0, np.zeros((16, 2)))
         assert store.blocks(TOY, {}) == {0}
+
+
+# -- refused commits -------------------------------------------------------------------------
+
+
+def test_a_block_with_a_failed_trial_is_not_replaced_either(tmp_path):
+    values = np.zeros((16, 2))
+    values[3] = np.nan
+    with RunStore.create(tmp_path / "run", root_seed=0, config={}) as store:
+        store.put_block(TOY, {}, 0, values, [(3, "raised: A")], code="ab")
+        for why, other in (("raised: B", values), ("raised: A", values + 1.0)):
+            with pytest.raises(StoreError, match="is stored with other content"):
+                store.put_block(TOY, {}, 0, other, [(3, why)], code="ab")
+        store.put_block(TOY, {}, 0, values, [(3, "raised: A")], code="ab")
+        table = store.table(TOY, {})
+    assert table.reasons == ((3, "raised: A"),)
+    assert np.array_equal(table.values, values, equal_nan=True)
+
+
+def _fill(store):
+    for block in range(1, 1000):
+        store.put_block(TOY, {}, block, np.zeros((16, 2)))
+
+
+def test_a_full_disk_is_no_damage_of_the_run(tmp_path):
+    """SQLite is allowed no page more than it has."""
+    with RunStore.create(tmp_path / "run", root_seed=0, config={}) as store:
+        store.put_block(TOY, {}, 0, np.zeros((16, 2)))
+        (pages,) = store._database._connection.execute("PRAGMA page_count").fetchone()
+        store._database._connection.execute(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(StoreError) as refused:  # when the last page is full
+            _fill(store)
+        assert str(refused.value) == f"{tmp_path / 'run'}: database or disk is full"
+    with RunStore.open(tmp_path / "run") as store:
+        assert 0 in store.blocks(TOY, {})
+
+
+def test_a_cell_that_an_index_lists_twice_is_damage(tmp_path, monkeypatch):
+    with RunStore.create(tmp_path / "run", root_seed=0, config={}) as store:
+        store.register(TOY, {})
+        query = store._database.query
+        assert len(store.cells()) == 1
+        monkeypatch.setattr(store._database, "query", lambda *asked: 2 * query(*asked))
+        with pytest.raises(StoreError, match=r"is damaged \(the index of cells\)"):
+            store.cells()

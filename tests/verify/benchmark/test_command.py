@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from trials.run.directory import STORE_NAME
 from trials.run.executors import ExecutorError
 from trials.run.store import RunStore
-from verify.benchmark.design import Benchmark
+from verify.benchmark.design import NAMED, Benchmark
 from verify.benchmark.fits import FIT
 from verify.benchmark.running import n_stored
 from verify.cli import benchmarking
@@ -171,6 +171,24 @@ def test_a_wrong_call_is_one_line_and_nothing_is_written(call, tmp_path, argumen
     assert err.count("\n") == 1
     assert out == ""
     assert not list(tmp_path.glob("runs/*"))
+
+
+@pytest.mark.parametrize(
+    ("given", "vary", "wanted", "varied"),
+    [
+        ({"n": 50}, None, [50], ""),  # one value of what is varied is one table
+        ({"m": 30}, None, [8, 16, 32, 64], "n"),
+        ({"m": 30}, "n=5,6", [5, 6], "n"),
+        ({}, "d=2,3", [None, None], "d"),
+    ],
+)
+def test_a_benchmark_that_ships_is_changed_in_what_is_given(given, vary, wanted, varied):
+    shipped = NAMED["few-samples"]
+    found = benchmarking._change(shipped, given, vary)
+    assert ([f.get("n") for f in found.federations], found.vary) == (wanted, varied)
+    kept = {k: v for k, v in shipped.federations[0].items() if k not in ("n", "d")}
+    for federation in found.federations:
+        assert kept | given == {k: v for k, v in federation.items() if k in kept | given}
 
 
 @pytest.mark.parametrize("asked", [[], GRID])

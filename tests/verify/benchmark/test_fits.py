@@ -11,6 +11,7 @@ from trials.run.engine import Demand, ensure, replay, trial_id
 from trials.run.executors import make_executor
 from trials.run.provenance import code_of
 from trials.run.store import RunStore
+from trials.run.streams import block_stream
 from verify.benchmark import checking, fits
 from verify.benchmark.blocks import MOST_BLOCKS, LastBlocks
 from verify.benchmark.checking import check_own
@@ -44,6 +45,18 @@ def stored(tmp_path):
     yield run
     for store in found:
         store.close()
+
+
+def test_a_stored_cell_keeps_the_digest_of_the_method_that_made_it(tmp_path):
+    """An edited file makes another cell.  A fit of the old one is refused."""
+    mine = tmp_path / "mine.py"
+    mine.write_text(Path(OWN).read_text())
+    old = FIT.check({**SMALL, "method": f"{mine}:Mean"})
+    mine.write_text(mine.read_text() + "# edited\n")
+    assert FIT.check(old) == old
+    assert FIT.check({**SMALL, "method": f"{mine}:Mean"})["own"] != old["own"]
+    with pytest.raises(InvalidParameter, match=r"mine\.py has changed since this run was made"):
+        fits.simulate(old, block_stream(0, FIT.design, 1, 0), 1)
 
 
 def test_every_method_sees_the_same_data_whatever_it_is_told(stored):

@@ -174,6 +174,48 @@ def test_a_figure_has_every_finite_value_and_a_logarithmic_axis_where_all_are_po
             assert (panels[kind].yscale == "log") is positive
 
 
+def test_a_contrast_with_the_first_method_is_told_the_way_it_reads():
+    """Of the second method in a pair it is turned round: the limits are 1/2 of 2, and 1/8 of 8."""
+    limits = Estimate(value=4.0, lower=2.0, upper=8.0)
+    never = Estimate(value=0.5, lower=0.0, upper=math.inf)
+    row = MethodResult(
+        method="", n_trials=8, n_failed=0, median=limits, means={}, best_rank=1, worst_rank=1,
+        oracle=False, best=True, guarantee=Guarantee(place="none"),
+    )  # fmt: skip
+    first, second, third = (replace(row, method=name) for name in ("local", "ifca", "odcl-km"))
+    found = FederationResult(
+        params={}, n_trials=8, groups=(), methods=(first, second, third),
+        contrasts=(
+            Contrast(first="local", second="ifca", estimate=limits, state="second"),
+            Contrast(first="odcl-km", second="local", estimate=limits, state="second"),
+        ),
+    )  # fmt: skip
+    told = [pages.against_best(found, each) for each in found.methods]
+    assert told == ["1", "0.25 [0.125, 0.5]", "4 [2, 8]"]
+    wide = Contrast(first="local", second="ifca", estimate=never, state="open")
+    assert pages.against_best(replace(found, contrasts=(wide,)), second) == "2 [0, inf]"
+    assert pages.against_best(replace(found, contrasts=()), second) == "-"
+
+
+def test_the_exact_mean_of_the_error_is_drawn_beside_the_error_alone():
+    known = Guarantee(place="inside", bound=0.25)
+    row = MethodResult(
+        method="local", n_trials=8, n_failed=0, means=dict.fromkeys(METRICS), best_rank=1,
+        median=Estimate(value=0.5, lower=0.25, upper=1.0), worst_rank=1, oracle=False, best=True,
+        guarantee=known,
+    )  # fmt: skip
+    federations = tuple(
+        FederationResult(params={"n": n}, n_trials=8, groups=(), methods=(row,), contrasts=())
+        for n in (8, 16)
+    )
+    for metric, laws in (("error", [[0.25, 0.25]]), ("held-out", []), ("worst", [])):
+        declared = replace(NAMED["few-samples"], methods="local", metric=metric)
+        result = Result(benchmark=declared, federations=federations, stopped="x", cpu_seconds=2.0)
+        along, _ = figures(result)
+        drawn = [list(s.y) for s in along.series if s.label == "local: exact mean"]
+        assert drawn == laws
+
+
 @pytest.mark.parametrize("power", range(-4, 12))
 @pytest.mark.parametrize("factor", [1.0, 9.994, 9.996, -1.0])
 @pytest.mark.parametrize("digits", [2, 3])

@@ -161,6 +161,18 @@ def test_no_cell_gets_more_blocks_than_hold_the_trials(monkeypatch, most, wanted
     assert found.cells == (("?",) * 2,) * 2
 
 
+def test_the_cells_of_all_diagrams_share_the_level(monkeypatch):
+    """Three times two cells, of two methods."""
+    levels = []
+    monkeypatch.setattr(phase, "_diagram", lambda *asked: levels.append(asked[-1]))
+    grid = Grid(
+        methods="local, global", fixed={}, level=0.06,
+        across=axis("n=4..16", 3), up=axis("separation=.1..1", 2),
+    )  # fmt: skip
+    diagrams(None, grid, None)
+    assert levels == [pytest.approx(0.005)] * 2
+
+
 @pytest.mark.parametrize("axes", [("k=2..8", "m=4..64"), ("m=4..64", "k=2..8")])
 def test_a_corner_that_is_no_federation_is_refused_before_a_run_begins(axes):
     """Eight clusters need eight clients: one corner of the four fails."""

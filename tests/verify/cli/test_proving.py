@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from trials.run.directory import STORE_NAME
 from trials.run.store import RunStore
+from verify.cli import proving
 from verify.cli.app import application
 from verify.evidence import Verdict
 from verify.papers import catalogue
@@ -30,6 +31,22 @@ def test_a_certificate_is_found_and_one_line_says_why_another_is_not(tmp_path):
     assert "not proved: its two sides are not formulas" in result.stdout
     (path,) = tmp_path.glob("*.json")
     assert json.loads(path.read_text())["claim"] == CLAIM
+
+
+@pytest.mark.parametrize(("n_proved", "whole"), [(0, False), (1, False), (2, True)])
+def test_a_statement_of_two_sizes_is_proved_where_both_are(tmp_path, monkeypatch, n_proved, whole):
+    sizes = [f"size{i}" for i in range(2)]
+    for size in sizes[:n_proved]:
+        (tmp_path / size).write_text("{}")
+    proved = {size: tmp_path / size for size in sizes[:n_proved]}
+    monkeypatch.setattr(proving, "_propositions", lambda _procedure: tuple(sizes))
+    monkeypatch.setattr(proving, "prove", lambda _name, size, _shelf: proved.get(size))
+    monkeypatch.setattr(proving, "stored", lambda _size, _shelves: None)
+    result = invoke("prove", CLAIM, "--output", tmp_path)
+    assert ("not proved: no tactic proves it" in result.stdout) is not whole
+    assert ("4 bytes" in result.stdout) is whole
+    (told,) = json.loads(invoke("prove", CLAIM, "--output", tmp_path, "--json").stdout)
+    assert told == {"claim": CLAIM, "certificate": str(tmp_path / "size0") if whole else None}
 
 
 def test_a_run_stores_the_certificate_and_checks_it_again(tmp_path):

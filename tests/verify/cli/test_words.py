@@ -263,6 +263,7 @@ def test_info_tells_everything_about_a_claim() -> None:
         ("cell elsewhere", "m=2"),
         ("cell elsewhere", "m=3"),
     ]  # fmt: skip
+    assert "dropped cells" not in dict(everything)  # all of them are listed
     bare = {**VIEW, "fails_with": None, "cells": {}, "dropped": [], "weaker": []}
     told = dict(_lines(bare, all_cells=True))
     assert told["fails with"] == "never"
