@@ -157,7 +157,7 @@ def test_a_call_that_runs_when_threads_are_cancelled_ends_by_that(tmp_path):
     call = executor.submit_call(_begun, tmp_path / "begun")
     assert appears(tmp_path / "begun")
     executor.cancel()
-    with pytest.raises(ExecutorError, match="^the executor is closed$"):
+    with pytest.raises(ExecutorError, match=r"^the executor is closed$"):
         call.result()
 
 

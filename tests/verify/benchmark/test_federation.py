@@ -132,14 +132,3 @@ def test_given_sizes_of_clients_count_as_rows_of_a_trial():
     FEDERATION.check({**given, "n": 10**7, "row_counts": [most - 1, 1]})
     with pytest.raises(InvalidParameter, match="2 GiB"):
         FEDERATION.check({**given, "n": 1, "row_counts": [most, 1]})
-
-
-def test_each_cluster_has_a_covariance_of_its_own():
-    """Its eigenvalues are 10 and 1/10 in directions that are drawn for the cluster."""
-    given = {"m": 8, "n": 4000, "d": 2, "k": 2, "condition": 100.0}
-    found = draw(FEDERATION.check(given), np.random.default_rng(0))
-    owners = found.labels[found.clients]
-    shapes = [np.cov(found.features[owners == j], rowvar=False) for j in (0, 1)]
-    for shape in shapes:
-        np.testing.assert_allclose(np.linalg.eigvalsh(shape), [0.1, 10.0], rtol=0.1)
-    assert np.linalg.norm(shapes[0] - shapes[1], 2) > 1.0
