@@ -133,6 +133,8 @@ def _catoni(x: FloatArray) -> FloatArray:
     return np.asarray(np.sign(x) * np.log1p(size + size * size / 2))
 
 
+# A product that overflows is a wealth above any level.  Inf - inf is none, and rejects nothing.
+@np.errstate(over="ignore", invalid="ignore")
 def log_wealth(
     x: FloatArray, m: float, knowledge: Knowledge, sizes: FloatArray, lambdas: FloatArray
 ) -> float:
@@ -233,14 +235,14 @@ class LowerTest:
 
         if not np.all(np.isfinite(x)):
             return k.low if np.any(x == -math.inf) else math.inf
-        high = float(x.mean())
+        high, deviation = mean_and_deviation(x)
         if rejected(
             high
         ):  # with Catoni's bets alone the limit may exceed the mean, or the largest value
             high = float(x.max())
             if rejected(high):
                 return high
-        step = max(float(x.std()) / math.sqrt(x.size), abs(high) * 1e-12, 1e-300)
+        step = max(deviation / math.sqrt(x.size), abs(high) * 1e-12, 1e-300)
         low = high
         while not rejected(low):
             if low <= k.low:  # all values lie at the lower end, or the lower end is -inf
@@ -268,7 +270,21 @@ class LowerTest:
         rho_sq = (wanted + math.log1p(wanted)) / max(self.horizon / 4, 1.0)
         grown = n * rho_sq + 1
         boundary = 2 * grown / (n * n * rho_sq) * math.log1p(math.sqrt(grown) / (2 * self.level))
-        return float(x.mean() - x.std(ddof=1) * math.sqrt(boundary))
+        mean, deviation = mean_and_deviation(x, ddof=1)
+        return mean - deviation * math.sqrt(boundary)
+
+
+def mean_and_deviation(x: FloatArray, ddof: int = 0) -> tuple[float, float]:
+    """The mean and the standard deviation of finite values, also where a sum or square overflows.
+
+    A run that is about to diverge has such values.  With an infinite mean no search would end.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean, deviation = float(x.mean()), float(x.std(ddof=ddof))
+    if math.isfinite(mean) and math.isfinite(deviation):
+        return mean, deviation
+    scale = float(np.abs(x).max())
+    return scale * float((x / scale).mean()), scale * float((x / scale).std(ddof=ddof))
 
 
 def why_not_asymptotic(x: FloatArray, level: float) -> str:
@@ -463,13 +479,19 @@ def decide_mean(
     status, reason = test.status(x)
     finite = bool(np.all(np.isfinite(x))) and x.size > 0
     lower, upper = test.limits(x) if limits else (None, None)
+    observed = float(x.mean()) if x.size and not finite else math.inf
+    se = None
+    if finite:
+        several = x.size > 1
+        observed, deviation = mean_and_deviation(x, ddof=int(several))
+        se = deviation / math.sqrt(x.size) if several else None
     return CellDecision(
         status=status,
         n_trials=x.size,
         n_failed=n_failed,
         bound=test.bound,
-        observed=float(x.mean()) if x.size else math.inf,
-        se=float(x.std(ddof=1) / math.sqrt(x.size)) if finite and x.size > 1 else None,
+        observed=observed,
+        se=se,
         lower=lower,
         upper=upper,
         reason=reason,

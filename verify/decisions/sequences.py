@@ -271,7 +271,8 @@ def quantile_lower(sample: ArrayLike, q: float, level: float, *, anytime: bool =
         ranks = np.arange(1, n + 1)
         good = ranks[falls_below(ranks - 1, n, q, level, prior_for(q))]
         return float(x[good[-1] - 1]) if good.size else -math.inf
-    rank = int(scipy.stats.binom.ppf(level, n, q))
+    # The first rank that may be too high: the tail of the one below may be the level itself.
+    rank = min(int(scipy.stats.binom.ppf(level, n, q)) + 1, n)
     while rank > 0 and scipy.stats.binom.cdf(rank - 1, n, q) > level:
         rank -= 1
     return float(x[rank - 1]) if rank > 0 else -math.inf

@@ -23,6 +23,7 @@ from verify.decisions.means import (
     decide_mean,
     decide_trials,
     find_unresolved,
+    mean_and_deviation,
     why_not_asymptotic,
 )
 from verify.evidence import Verdict
@@ -313,6 +314,31 @@ def test_an_equality_holds_with_the_failed_trials_at_either_end():
     rare = np.arange(20_000) % 2_000 == 3
     assert decide_trials(x, rare, test).status == "holds"
     assert decide_trials(x, rare & False, test) == decide_mean(x, test)
+
+
+@pytest.mark.parametrize("known", [Knowledge(low=0.0), Knowledge(variance=1.0)], ids=repr)
+def test_values_whose_sum_or_squares_overflow_have_the_limits_of_smaller_ones(known):
+    """A power of two changes no digit.  With an infinite mean the search would not end."""
+    small = np.where(np.arange(600) % 2, 1.5, 0.25)
+    big = small * 2.0**1023
+    decided = decide_mean(big, mean_test(0.5, knowledge=known))
+    assert decided.status == "fails"
+    assert decided.observed == pytest.approx(0.875 * 2.0**1023, rel=1e-12)
+    assert decided.se == pytest.approx(0.625 * 2.0**1023 / math.sqrt(599), rel=1e-12)
+    assert 0.0 < decided.lower <= decided.observed <= decided.upper
+    if known.variance == math.inf:  # the bets are shares of the wealth, without a unit
+        lower = mean_test(0.5, knowledge=known).limits(small)[0]
+        assert decided.lower == pytest.approx(lower * 2.0**1023, rel=1e-3)
+
+
+@pytest.mark.parametrize("ddof", [0, 1])
+def test_a_mean_and_a_deviation_are_numpys_and_scale_where_theirs_overflow(ddof):
+    x = np.random.default_rng(3).gamma(2.0, 1.0, 50)
+    assert mean_and_deviation(x, ddof) == (x.mean(), x.std(ddof=ddof))
+    for power in (600, 1020):  # squares overflow, and then sums
+        scale = 2.0**power
+        found = mean_and_deviation(-x * scale, ddof)
+        assert found == pytest.approx((-x.mean() * scale, x.std(ddof=ddof) * scale), rel=1e-12)
 
 
 def test_bounds_that_allow_everything_are_trivial():

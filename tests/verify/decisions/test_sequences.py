@@ -177,3 +177,17 @@ def test_every_probability_is_at_most_one(successes, delta):
 def test_limits_need_a_level_between_zero_and_one(level):
     with pytest.raises(InvalidParameter, match="level must lie strictly between 0 and 1"):
         confidence_sequence([0, 1], [3, 3], level)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 20])
+def test_the_two_limits_of_a_median_are_mirror_images_also_where_a_tail_is_the_level(n) -> None:
+    """The tails of Bin(n, 1/2) are numbers of 2^-n, so that a level may be one of them."""
+    x = np.sort(np.random.default_rng(n).random(n))
+    for rank in range(1, n // 2 + 2):
+        tail = sum(math.comb(n, k) for k in range(rank)) / 2**n  # P(N <= rank - 1)
+        for level in (tail, tail * (1 + 1e-9), tail * (1 - 1e-9)):
+            lower, upper = quantile_lower(x, 0.5, level), quantile_upper(-x, 0.5, level)
+            assert lower == -upper
+            kept = level >= tail
+            expected = x[rank - 1] if kept else x[rank - 2] if rank > 1 else -math.inf
+            assert lower == expected, (rank, level)
