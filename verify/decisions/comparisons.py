@@ -9,7 +9,8 @@ inverting the same tests (Fieller's method without normality).
 
 *Signs.*  Where values have heavy tails, ``left < right`` may be read as "A is below B in more than
 half of the trials", and ``left <= (1 + margin) right`` as "A exceeds (1 + margin) B in at most half
-of them".  These are statements about the mean of a value in [0, 1], for any tails.
+of them".  These are statements about the mean of a value in [0, 1], for any tails.  A trial in
+which both methods failed counts half, as a tie does: it is neither for nor against the statement.
 
 *Trends.*  Cells along one parameter have independent trials.  A trend is refuted by a pair of cells
 whose means go the wrong way by more than the margin.  It is supported when no pair can go the wrong
@@ -41,7 +42,7 @@ from bounds.statement import Contrast
 from trials.checks import InvalidParameter
 from verify.decisions.combine import CellDecision, Status
 from verify.decisions.means import ASYMPTOTIC, SHARE, Knowledge, LowerTest, MeanTest
-from verify.decisions.sequences import FloatArray
+from verify.decisions.sequences import BoolArray, FloatArray
 from verify.evidence import Relation
 
 Scale = Literal["mean", "sign"]
@@ -81,7 +82,9 @@ class ContrastTest:
             support_level=self.support_level,
         )
 
-    def _parts(self, a: FloatArray, b: FloatArray) -> list[tuple[FloatArray, MeanTest]]:
+    def _parts(
+        self, a: FloatArray, b: FloatArray, lost: BoolArray
+    ) -> list[tuple[FloatArray, MeanTest]]:
         """The one-sided statements that make up the contrast: values, and the test of them."""
         margin = self.contrast.margin
         if self.scale == "sign":
@@ -89,8 +92,8 @@ class ContrastTest:
             test = self._mean_test(1.0, share)
             if self.contrast.relation == "<":
                 return [(np.where(a > b, 1.0, np.where(a == b, 0.5, 0.0)), test)]
-            above = (np.where(a > (1.0 + margin) * b, 1.0, 0.0), test)
-            below = (np.where(a < (1.0 - margin) * b, 1.0, 0.0), test)
+            above = (np.where(lost, 0.5, a > (1.0 + margin) * b), test)
+            below = (np.where(lost, 0.5, a < (1.0 - margin) * b), test)
             return [above, below] if share == 2 else [above]
         if self.contrast.relation != "=":
             ratio = 1.0 + margin
@@ -111,16 +114,23 @@ class ContrastTest:
         ]
 
     def decide(
-        self, a: FloatArray, b: FloatArray, *, n_failed: int = 0, limits: bool = True
+        self,
+        a: FloatArray,
+        b: FloatArray,
+        *,
+        n_failed: int = 0,
+        limits: bool = True,
+        lost: BoolArray | None = None,
     ) -> CellDecision:
         """The contrast's decision from paired values, (n,) each.
 
         ``observed`` and its limits are the ratio of means, or the share of trials in which the left
-        value is larger.
+        value is larger.  ``lost`` marks the trials in which both methods failed.
         """
         if a.shape != b.shape:
             raise InvalidParameter(f"paired values have shapes {a.shape} and {b.shape}")
-        found = [test.status(x) for x, test in self._parts(a, b)]
+        parts = self._parts(a, b, np.zeros(a.shape, dtype=np.bool_) if lost is None else lost)
+        found = [test.status(x) for x, test in parts]
         statuses = [status for status, _ in found]
         order: tuple[Status, ...] = ("fails", "open", "holds", "trivial")
         status = min(statuses, key=order.index)
@@ -128,7 +138,7 @@ class ContrastTest:
         lower: float | None = None
         upper: float | None = None
         if self.scale == "sign":
-            x, test = max(self._parts(a, b), key=lambda part: float(part[0].mean()))
+            x, test = max(parts, key=lambda part: float(part[0].mean()))
             observed, bound = float(x.mean()), 0.5
             if limits:
                 lower, upper = test.limits(x)

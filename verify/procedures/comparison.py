@@ -100,7 +100,12 @@ class Comparison(Valued, InRounds):
             f"The trials come in doubling rounds from {self.sampling.first} to "
             f"{self.sampling.max_trials} trials a "
             "cell. Refutations are corrected over cells and contrasts. A value that is not finite "
-            f"counts as the {self.failed} end of the values."
+            f"counts as the {self.failed} end of the values"
+            + (
+                ", and a trial without one of either method counts half."
+                if self.scale == "sign"
+                else "."
+            )
         )
 
     def without_laws(self) -> Self:
@@ -154,7 +159,8 @@ class Comparison(Valued, InRounds):
                     )
                 )
                 continue
-            found.append(test.decide(a, b, n_failed=observed.table.n_failed, limits=limits))
+            n_failed = observed.table.n_failed
+            found.append(test.decide(a, b, n_failed=n_failed, limits=limits, lost=lost))
         return found
 
     def unresolved(self, observed: Sequence[Observed], level: float) -> list[int]:

@@ -97,7 +97,8 @@ def test_comparisons_check_override_and_describe():
     assert "compared by means of squared error:" in build.describe()
     signs = replace(build, scale="sign").describe()
     assert "the share of trials in which one method has the smaller squared error:" in signs
-    assert "counts as the high end of the values" in build.describe()
+    assert build.describe().endswith("counts as the high end of the values.")
+    assert signs.endswith("a trial without one of either method counts half.")
     assert "counts as the low end of the values" in replace(build, failed="low").describe()
     with pytest.raises(InvalidParameter, match="no contrasts"):
         claim().check()
@@ -135,6 +136,19 @@ def test_the_statements_trend_decides(tmp_path):
     assert verdict(tmp_path, along("decreases"), 1) is Verdict.REFUTED
     flat = along(scales=(0.5, 0.501, 0.502), margin=0.2)
     assert verdict(tmp_path, flat, 2) is Verdict.INCONCLUSIVE
+
+
+def test_a_trend_is_read_in_the_order_of_its_parameter_and_not_of_its_cells(tmp_path):
+    build = along(scales=(1.0, 0.2, 0.5))
+    build.check()
+    assert [[build.cells[i]["scale"] for i in g] for g in build.sequences()] == [
+        [0.2, 0.5, 1.0]
+    ] * 2
+    evidence, _ = tried(build, tmp_path)
+    assert evidence.verdict is Verdict.SUPPORTED
+    ordered, _ = tried(along(), tmp_path / "ordered")
+    assert evidence.cells == ordered.cells
+    assert evidence.figures == ordered.figures
 
 
 def test_lost_trials_leave_a_sequence_open_unless_their_value_is_declared(tmp_path):
@@ -200,6 +214,25 @@ def test_methods_that_both_fail_in_every_trial_are_not_told_apart(scale, by_hand
         assert cell.bound == 1.0 + contrasts[0].margin
         assert cell.observed is None
         assert build.unresolved([observed], 0.05) == [0]
+
+
+def test_trials_in_which_both_methods_failed_are_no_part_of_half(by_hand):
+    """A is far above B wherever they have values, in two trials of five."""
+    values = np.tile([1.0, 0.1, 1.0], (256, 1))
+    values[np.arange(256) % 5 < 3, :2] = math.nan
+    equal = Contrast(left="A", relation="=", right="B", margin=0.1)
+    least = Contrast(left="A", relation="<=", right="B", margin=0.1)
+    for contrast in (least, equal, LESS):
+        _, evidence = by_hand(claim(contrast, scale="sign"), values)
+        assert evidence.verdict is Verdict.REFUTED
+        (cell,) = evidence.cells
+        n_lost = int((np.arange(256) % 5 < 3).sum())
+        assert cell.observed == (0.5 * n_lost + 256 - n_lost) / 256
+    values[:, :2] = values[:, 1::-1]  # and far below it
+    for contrast, verdict in (
+        (least, Verdict.SUPPORTED), (equal, Verdict.REFUTED), (LESS, Verdict.SUPPORTED),
+    ):  # fmt: skip
+        assert by_hand(claim(contrast, scale="sign"), values)[1].verdict is verdict
 
 
 def test_one_trial_without_a_value_of_either_method_leaves_a_difference_of_means_open(by_hand):
