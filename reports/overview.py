@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from reports.characters import Latex
@@ -101,10 +101,11 @@ def abstract(claims: Sequence[Tried], summary: Summary) -> Latex:
 
 
 def date(text: str) -> str:
-    """An ISO date and time in words.  Other text is returned unchanged."""
+    """An ISO date and time in words, of a known zone as UTC.  Other text is returned unchanged."""
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        moment = moment.astimezone(UTC) if moment.tzinfo else moment
+    except (ValueError, OverflowError):  # no date, or one at the edge of the calendar
         return text
     return f"{moment.day} {moment:%B %Y, %H:%M}{' UTC' if moment.tzinfo else ''}"
 

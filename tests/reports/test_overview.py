@@ -11,7 +11,9 @@ from reports.overview import (
     apart,
     at_worst,
     data,
+    date,
     findings,
+    first_sentence,
     notation,
 )
 from reports.reading import Tried
@@ -131,3 +133,28 @@ def test_two_numbers_have_two_digits_or_as_many_as_tell_them_apart(
         assert apart(first, second) == pairs[0]
     else:
         assert apart(first, second) == (different or pairs[-1:])[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("2026-03-09T08:05:59+00:00", "9 March 2026, 08:05 UTC"),
+        ("2026-03-09T08:05:59+02:00", "9 March 2026, 06:05 UTC"),
+        ("2026-03-01T01:00:00+02:00", "28 February 2026, 23:00 UTC"),
+        ("2026-03-09T08:05:59", "9 March 2026, 08:05"),  # the zone is not known
+        ("yesterday", "yesterday"),
+        ("0001-01-01T00:00:00+02:00", "0001-01-01T00:00:00+02:00"),
+    ],
+)
+def test_a_time_is_told_in_utc_where_its_zone_is_known(text: str, words: str) -> None:
+    assert date(text) == words
+
+
+def test_a_full_stop_within_a_formula_ends_no_sentence() -> None:
+    for text, first in (
+        ("Let $x. B$ hold. Then it fails.", "Let $x. B$ hold."),
+        ("It fails at $n=1$. $B$ is empty.", "It fails at $n=1$."),
+        ("Of 1.5 in all. More.", "Of 1.5 in all."),
+        ("One sentence without an end", "One sentence without an end."),
+    ):
+        assert first_sentence(text) == first, text
