@@ -236,12 +236,8 @@ class LowerTest:
         if not np.all(np.isfinite(x)):
             return k.low if np.any(x == -math.inf) else math.inf
         high, deviation = mean_and_deviation(x)
-        if rejected(
-            high
-        ):  # with Catoni's bets alone the limit may exceed the mean, or the largest value
-            high = float(x.max())
-            if rejected(high):
-                return high
+        if rejected(high):  # with Catoni's bets alone the limit may exceed the mean
+            high = float(x.max())  # and no bet wins against a mean above all values
         step = max(deviation / math.sqrt(x.size), abs(high) * 1e-12, 1e-300)
         low = high
         while not rejected(low):

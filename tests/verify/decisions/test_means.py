@@ -331,6 +331,19 @@ def test_values_whose_sum_or_squares_overflow_have_the_limits_of_smaller_ones(kn
         assert decided.lower == pytest.approx(lower * 2.0**1023, rel=1e-3)
 
 
+def test_a_limit_by_a_small_variance_may_exceed_the_mean_and_is_never_above_the_values():
+    """One value of fifty is so far off that the variance does not allow it."""
+    known = Knowledge(variance=1e-12)
+    x = np.full(50, 3.0)
+    lower, upper = mean_test(1.0, knowledge=known).limits(x)
+    assert lower <= 3.0 <= upper
+    assert lower == pytest.approx(3.0, abs=1e-5)
+    skewed = np.r_[np.full(49, 3.0), 2.0]  # most lie above the mean
+    lower, upper = mean_test(1.0, knowledge=known).limits(skewed)
+    assert skewed.mean() < 2.99999 < lower < 3.0
+    assert mean_test(2.99, knowledge=known).status(skewed)[0] == "fails"
+
+
 @pytest.mark.parametrize("ddof", [0, 1])
 def test_a_mean_and_a_deviation_are_numpys_and_scale_where_theirs_overflow(ddof):
     x = np.random.default_rng(3).gamma(2.0, 1.0, 50)
