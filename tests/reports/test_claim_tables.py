@@ -56,6 +56,18 @@ def test_an_interval_is_shown_where_a_limit_is_known() -> None:
     assert "interval" in cell_table(cells(2, lower=None), "p.a").head
 
 
+@pytest.mark.parametrize(
+    ("lower", "shown"), [(0.0, r"$[0,\ 10^{-400}]$"), (-1.0, "$[-1.00,\\ 0]$")]
+)
+def test_a_limit_that_no_float_holds_is_taken_from_the_note_of_an_empty_interval(
+    lower: float, shown: str
+) -> None:
+    """Where the interval has a length, its upper end is zero and no underflow."""
+    (one,) = cells(1, lower=lower, upper=0.0, note="computed from the exact law: at most 1e-400")
+    table = cell_table([one], "p.a")
+    assert table.rows[0][list(table.head).index("interval")] == shown
+
+
 def test_verdicts_that_differ_have_a_column() -> None:
     both = [*cells(1), *(decode(cell(i, verdict="REFUTED"), Cell, "cell") for i in (1,))]
     table = cell_table(both, "p.a")

@@ -92,6 +92,16 @@ def test_with_other_seeds_or_budgets_disjoint_limits_are_a_difference(compared):
         assert compared({"a": ("SUPPORTED", [near])}, base, seeds) == []
 
 
+def test_limits_that_touch_overlap(compared):
+    """One value is possible in both runs, such as a share of one in each."""
+    for lower, upper in ((0.6, 0.9), (0.1, 0.4)):
+        touching = changed(observed=0.7, lower=lower, upper=upper, n_trials=200)
+        base = {"a": ("SUPPORTED", [CELL])}
+        assert compared({"a": ("SUPPORTED", [touching])}, base, (0, 1)) == []
+        apart = {**touching, "lower": lower + 1e-9, "upper": upper - 1e-9}
+        assert len(compared({"a": ("SUPPORTED", [apart])}, base, (0, 1))) == 1
+
+
 def test_cells_without_limits_are_not_compared(compared):
     open_ended = changed(upper=None, n_trials=200)
     base = {"a": ("SUPPORTED", [CELL])}
@@ -136,6 +146,19 @@ def test_runs_of_two_machines_agree_to_rounding(tmp_path):
         assert rounding(three, two) == 0.0
         one.put_document("run", "summary", {"environment": {"blas": "SkylakeX"}})
         assert "same streams" in compare(one, two)["a"][0]
+
+
+def test_an_accepted_difference_of_zero_asks_for_equal_bits_of_two_machines_too(tmp_path):
+    near = {"a": ("SUPPORTED", [changed(observed=0.5 + 1e-15)])}
+    with (
+        run_with(tmp_path / "new", near) as one,
+        run_with(tmp_path / "old", {"a": ("SUPPORTED", [CELL])}) as two,
+    ):
+        for store, kernels in ((one, "Haswell"), (two, "SkylakeX")):
+            store.put_document("run", "summary", {"environment": {"blas": kernels}})
+        assert compare(one, two, rtol=None) == {"a": []}
+        assert "same streams" in compare(one, two, rtol=0.0)["a"][0]
+        assert rounding(one, two, 0.0) == 0.0
 
 
 def test_rounding_is_the_largest_distance_that_is_accepted_between_cells_of_the_same_work(tmp_path):

@@ -6,7 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from trials.run.engine import ensure
-from trials.run.executors import make_executor
+from trials.run.executors import ExecutorError, make_executor
+from trials.run.store import StoreError
 from verify import deciding, session
 from verify.cli import verdicts
 from verify.deciding import (
@@ -14,6 +15,7 @@ from verify.deciding import (
     DecisionRequest,
     Needed,
     _Board,
+    _next_step,
     decide_request,
     try_claims,
 )
@@ -166,3 +168,22 @@ def test_a_claim_whose_statement_lacks_a_value_fails_alone(tmp_path, monkeypatch
         assert again.document["evidence"]["error"]
         assert asked == [["hoeffding.unfilled", "hoeffding.tail"], ["hoeffding.unfilled"]]
         assert kept.document["seconds"] == fine.document["seconds"]
+
+
+@pytest.mark.parametrize("error", [StoreError, ExecutorError, OSError, MemoryError])
+@pytest.mark.parametrize("step", ["demands", "decide"])
+def test_what_is_wrong_with_the_run_itself_is_no_failure_of_a_claim(error, step):
+    """Each claim after a damaged block would fail too.  Any other error is the claim's own."""
+
+    def planned(raised):
+        def fails(*_):
+            raise raised("by hand")
+
+        steps = {"demands": lambda *_: [], "decide": lambda *_: None}
+        return SimpleNamespace(**{**steps, step: fails})
+
+    with pytest.raises(error, match="by hand"):
+        _next_step(planned(error), None, LEVEL)
+    found = _next_step(planned(ValueError), None, LEVEL)
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert found.error.startswith("ValueError: by hand (test_deciding.py, line ")

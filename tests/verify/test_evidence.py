@@ -1,11 +1,12 @@
 """Evidence: the ratio of a cell has one meaning for each relation, and larger is worse."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
 from verify.decisions.probability import decide_exact_probability, decide_probability
-from verify.evidence import ratio_of
+from verify.evidence import Evidence, Verdict, ratio_of
 
 
 @pytest.mark.parametrize(
@@ -44,3 +45,16 @@ def test_probabilities_and_laws_say_which_relation_they_test():
     assert (bound.relation, bound.ratio) == ("at most", 0.5)
     (law,) = decide_exact_probability(10, 1000, 0.02, 0.05).cell_results([{}])
     assert (law.relation, law.ratio) == ("equals", 2.0)
+
+
+def test_the_suites_own_certificate_says_what_is_proved_where_coq_has_a_record_too():
+    """The certificate needs a lemma, and Coq's theorem does not."""
+    by = {"narrowed": [], "by": "a lemma"}
+    record = {"coq": "8.16.1", "narrowed": [], "by": ""}
+    both = Evidence(verdict=Verdict.SUPPORTED, summary="", level=0.01, n_trials=0, proved=by,
+                    coq=record)  # fmt: skip
+    assert both.mark == "PROVED UP TO A LEMMA"
+    assert replace(both, proved=None).mark == "PROVED"
+    assert replace(both, coq=None).mark == "PROVED UP TO A LEMMA"
+    assert replace(both, coq=None, proved=None).mark == "SUPPORTED"
+    assert replace(both, verdict=Verdict.REFUTED).mark == "REFUTED"

@@ -57,6 +57,14 @@ def test_a_parameter_that_no_claim_has_is_an_error():
         planned("ifca.thm1[cluster=12]")
 
 
+def test_the_error_of_a_wild_card_is_that_of_the_first_claim_which_lacks_the_parameter():
+    """The claims stand in the catalogue's order, and so does what is said about them."""
+    known = catalogue()
+    for names in (("ifca.thm1", "ifca.lemma1"), ("ifca.lemma1", "ifca.thm1")):
+        with pytest.raises(InvalidParameter, match=f"^{names[0]} has no parameter 'nonsense'"):
+            plan({n: known[n] for n in names}, ["ifca.*[nonsense=1]"], PROFILES["quick"])
+
+
 @pytest.mark.parametrize("text", ["ifca.thm1[cluster=12]", "ifca.thm1[n=0]", "ifca.cor1[alpha=.5]"])
 def test_a_claim_that_is_named_is_never_passed_over(text):
     """Nor beside claims that can be tried: whoever names it wants to see it tried."""

@@ -176,3 +176,10 @@ def test_impossible_sizes_are_refused(args):
 def test_zero_noise_has_no_density():
     with pytest.raises(InvalidParameter, match="sigma=0"):
         noise.noise_log_sf(1.0, 3, 3, 0.0)
+
+
+def test_a_norm_exceeds_zero_and_every_negative_number() -> None:
+    """At -t the probability is one, whatever it is at t."""
+    below, at_zero, above = noise.noise_log_sf([-3.0, 0.0, 3.0], 4, 2, 1.0)
+    assert below == at_zero == 0.0
+    assert above == noise.noise_log_sf(3.0, 4, 2, 1.0) < -0.1

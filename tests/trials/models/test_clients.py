@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from trials.checks import InvalidParameter
-from trials.models.clients import ClientData
+from trials.models.clients import ClientData, KnownClusters
 
 
 @pytest.mark.parametrize(
@@ -24,3 +24,11 @@ def test_arrays_that_do_not_fit_are_refused(
         ClientData(
             features=np.zeros(features), responses=np.zeros(responses), offsets=np.array(offsets)
         )
+
+
+def test_every_cluster_has_its_rows_also_one_without_a_client() -> None:
+    """Three models, of which the last has no client, and clients of 5, 2 and 1 rows."""
+    known = KnownClusters(
+        labels=np.array([1, 0, 1]), theta_star=np.zeros((3, 2)), sizes=np.array([5, 2, 1])
+    )
+    assert known.cluster_rows.tolist() == [2.0, 6.0, 0.0]

@@ -227,3 +227,14 @@ def test_a_vector_of_any_length_but_zero_has_a_direction(vector, unit):
     )
     with pytest.raises(InvalidParameter, match="must not be zero"):
         mx.normalise(np.array([vector, [0.0, 0.0]]))
+
+
+def test_one_draw_of_two_centres_in_one_direction_is_refused_among_others():
+    """With a separation they would have an infinite norm.  A norm alone they may have."""
+    apart, alike = [[1.0, 0.0], [0.0, 1.0]], [[1.0, 1.0], [2.0, 2.0]]
+    for draws in ([apart, alike], [alike, apart]):
+        with pytest.raises(InvalidParameter, match="must point in different directions"):
+            mx.random_centres(np.array(draws), Delta=1.0)
+        np.testing.assert_allclose(
+            np.linalg.norm(mx.random_centres(np.array(draws), norm=3.0), axis=-1), 3.0, rtol=1e-12
+        )

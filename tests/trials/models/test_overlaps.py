@@ -54,3 +54,11 @@ def test_the_bottleneck_is_the_best_of_all_permutations(seed):
 def test_two_centres_do_not_share_their_nearest_model():
     models, reference = [[0.0], [100.0]], [[1.0], [-2.0]]
     assert bottleneck_distance(models, reference) == 99.0
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_nearest_models_are_a_matching_from_one_side_and_not_from_the_other(swapped):
+    """0 is nearest to both -1 and 4.  Of the models, 0 is nearest to -1 and 10 to 4."""
+    models, reference = np.array([[0.0], [10.0]]), np.array([[-1.0], [4.0]])
+    pair = (reference, models) if swapped else (models, reference)
+    assert bottleneck_distance(*pair) == 6.0  # 0 to -1 and 10 to 4; the other way it is 11

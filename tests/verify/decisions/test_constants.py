@@ -818,3 +818,18 @@ def test_growth_in_too_few_cells_for_two_halves_does_not_refute() -> None:
     assert decision.held_out is not None
     assert decision.held_out.verdict is Verdict.REFUTED
     assert decision.verdict is Verdict.INCONCLUSIVE
+
+
+@pytest.mark.parametrize("lost", [[0], [3], [0, 1, 2, 3]])
+def test_a_bound_that_is_no_number_in_one_trial_is_refused(lost: list[int]) -> None:
+    """Such a trial would neither keep the bound nor violate it."""
+
+    def bound(values, cell):  # type: ignore[no-untyped-def]
+        found = np.full(4, 2.0)
+        found[lost] = math.nan
+        return found
+
+    cell = CellSample(params={"m": 7}, statistic=np.ones(4), delta=0.1)
+    problem = pose([cell], [C], bound, None, 0.05)
+    with pytest.raises(InvalidParameter, match=r"not a number in cell \{'m': 7\}"):
+        problem.bound_at({"c": 1.0}, problem.cells[0])

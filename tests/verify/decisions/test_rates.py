@@ -252,3 +252,13 @@ def test_trials_that_reach_zero_error_leave_no_lower_limit_and_one_trial_no_fact
     assert fit.factor == pytest.approx(0.5)
     assert fit.upper == pytest.approx(0.5)
     assert fit.lower == pytest.approx(0.0 if n_zero else 0.5)
+
+
+@pytest.mark.parametrize(("n_steps", "used"), [(1, 2), (4, 2), (6, 2), (11, 3), (15, 4)])
+def test_the_floor_is_the_median_error_of_the_last_quarter_and_of_two_iterations_at_least(
+    n_steps: int, used: int
+) -> None:
+    """All trials are alike, so that the median is that of the last errors of one trial."""
+    path = 0.5 ** np.arange(n_steps + 1)
+    fit = contraction_factor(np.tile(path, (6, 1)))
+    assert fit.floor == pytest.approx(float(np.median(path[-used:])), rel=1e-12)

@@ -382,3 +382,19 @@ def test_a_search_that_was_not_made_saw_no_point_and_came_close_to_nothing() -> 
     assert (none.found, none.witness, none.violation, none.rechecked) == (False, None, None, None)
     assert (none.by_method, none.by_part, none.largest_at) == ({}, {}, None)
     assert none.n_evaluations == none.n_outside == none.n_undefined == none.n_rounding == 0
+
+
+def test_a_counterexample_in_general_position_is_kept_whatever_the_violation_of_others() -> None:
+    """Whole numbers are special here.  Of two points of one kind the larger one is kept."""
+
+    def is_general(point):
+        return point["x"] % 1 != 0
+
+    state = search._Search(lambda point: point["x"], None, None, 0.0, is_general)
+    kept = []
+    for x in (2.0, 1.0, 3.0, 0.5, 4.0, 0.25, 0.75):
+        state.evaluate({"x": x}, "by hand")
+        assert state.best is not None
+        kept.append(state.best[1]["x"])
+    assert kept == [2.0, 2.0, 3.0, 0.5, 0.5, 0.5, 0.75]
+    assert state.largest == 4.0

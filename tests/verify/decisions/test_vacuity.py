@@ -164,3 +164,15 @@ def test_a_statement_without_a_condition_needs_a_trivial_bound() -> None:
     (size,) = conditions(replace(bare, assumptions=(hidden,)))
     at = {"n": 12.0, "d": 4.0}
     assert [size.holds({**at, "c": c}) for c in (2.9, 3.0, 3.1)] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (9.994e6, r"9.99\times10^{6}"), (9.996e6, "10^{7}"), (9.9999999e6, "10^{7}"),
+        (1e7, "10^{7}"), (1.004e7, "10^{7}"), (1.006e7, r"1.01\times10^{7}"), (5e-3, None),
+    ],
+)  # fmt: skip
+def test_a_mantissa_is_never_printed_as_ten(value, text):
+    shown = _power_of_ten(math.log(value))
+    assert shown == (text or r"5.00\times10^{-3}")

@@ -242,3 +242,23 @@ def test_two_levels_of_a_parameter_have_a_slope_and_no_goodness_of_fit(levels, t
     varied = {"n": [1.0, 2.0, 4.0, 1.0, 2.0, 4.0], "d": [*levels, *reversed(levels)]}
     y = [n / d for n, d in zip(varied["n"], varied["d"], strict=True)]
     assert ("R^2" in _goodness(fit_power_law(y, varied), varied)) is told
+
+
+def test_the_spread_that_a_design_gives_weights_the_cells(tmp_path):
+    """Six cells are off a power law.  With a spread of 1e3 there they hardly count."""
+    rate = power_law(-0.5)
+    cells = rate.cells
+    off = np.array([i % 2 for i in range(len(cells))])
+    means = [math.sqrt(c["d"] / c["m"]) * (3.0 if o else 1.0) * (1 + 0.01 * (i % 5))
+             for i, (c, o) in enumerate(zip(cells, off, strict=True))]  # fmt: skip
+    spread = replace(rate, spread=lambda cell: 1e3 if off[cells.index(cell)] else 1.0)
+    rows = [(cell, np.full((256, 1), mean)) for cell, mean in zip(cells, means, strict=True)]
+    with stored(tmp_path, POWER, rows) as store:
+        weighted, plain = (each.decide(store, 0.05) for each in (spread, rate))
+    design = np.column_stack([np.ones(12), *(np.log([c[k] for c in cells]) for k in ("m", "d"))])
+    for evidence, weights in ((weighted, np.where(off, 1e-3, 1.0)), (plain, np.ones(12))):
+        expected = np.linalg.lstsq(design * weights[:, None], np.log(means) * weights)[0]
+        found = {row[0]: row[1] for row in evidence.tables[0].rows}
+        assert found == pytest.approx({"$m$": expected[1], "d": expected[2]}, abs=1e-9)
+    assert "weighted by their design" in spread.describe()
+    assert "all cells alike" in rate.describe()

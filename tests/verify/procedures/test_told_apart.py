@@ -1,6 +1,7 @@
 """Symbols that trials tell apart, with answers by hand."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import sympy as sp
@@ -73,6 +74,9 @@ def test_a_verdict_that_nothing_could_have_broken_says_so():
         "the bound is 6e+02 times the observed quantile at least: the trials do not tell k from d"
     )
     assert evidence(29.0, apart=unseen).spare == ""
+    # sharp in one cell, however far above in the others
+    slack = (Slack(constants="these constants", least=2.0, median=600.0, most=9e3),)
+    assert replace(evidence(600.0, apart=unseen), slack=slack).spare == ""
     assert evidence(600.0, verdict=Verdict.REFUTED).spare == ""
 
 

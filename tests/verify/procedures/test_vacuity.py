@@ -248,3 +248,13 @@ def test_a_printed_size_has_a_mantissa_from_one_to_ten(log_size):
     head = float(mantissa.removesuffix(r"\times") or 1.0)
     assert 1.0 <= head < 10.0
     assert head * 10 ** int(power.removesuffix("}")) == pytest.approx(10**log_size, rel=6e-3)
+
+
+@pytest.mark.parametrize("smallest", [1.0, 50.0])
+def test_a_condition_of_every_size_needs_the_smallest_one(smallest, tmp_path):
+    """The second setting has no number of samples at which it is enough."""
+    build = claim(stated(n * d / 10), ((400, 2), (400, 20)), smallest=smallest)
+    every, never = tried(build, tmp_path)[0].cells
+    assert (every.observed, every.bound) == (400.0, smallest)
+    assert every.ratio == pytest.approx(smallest / 400.0)
+    assert (never.bound, never.ratio) == (None, None)
