@@ -10,7 +10,9 @@ from itertools import islice
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import sympy as sp
 
+from bounds.render import latex
 from trials.checks import InvalidParameter
 from trials.run.engine import Demand
 from verify.decisions.domain import Domain, Ranges, as_domain
@@ -97,7 +99,7 @@ class Search(Procedure):
 
     def describe(self) -> str:
         """Domain and budget."""
-        chosen = ", ".join(f"${k}={v:.4g}$" for k, v in self.constants.items())
+        chosen = ", ".join(f"${_letters(k)}={v:.4g}$" for k, v in self.constants.items())
         return (
             (f"Constants exhibited before the search: {chosen}. " if chosen else "")
             + f"{self.budget} evaluations over {as_domain(self.domain).describe()}: corners and "
@@ -394,6 +396,17 @@ def _describe_proof(proved: Mapping[str, Any] | None) -> tuple[str, ...]:
         *([f"The proof needs {narrower}, which the statement does not ask for."] * bool(narrower)),
         *([f"Outside the certificate: {proved['by']}"] * bool(proved["by"])),
     )
+
+
+def _letters(name: str) -> str:
+    r"""LaTeX of a constant's name: ``C_Delta`` as C with the index Delta, not with a word.
+
+    Examples
+    --------
+    >>> _letters("C_Delta"), _letters("c_1"), _letters("C")
+    ('C_{\\Delta}', 'c_1', 'C')
+    """
+    return latex(sp.Symbol(name)) if len(name.partition("_")[2]) > 1 else name
 
 
 def _plain(value: Any) -> Any:

@@ -288,3 +288,10 @@ def test_a_proof_takes_the_place_of_a_search_only_where_it_is_enough():
     assert beside.n_trials > 0
     assert beside.summary.startswith("proved; no counterexample at ")
     assert beside.proved == alone.proved
+
+
+def test_a_constants_index_is_a_letter_and_no_word():
+    assert (
+        "$C_{\\Delta}=20$"
+        in catalogue()["ifca.cor1-condition-b"].build(PROFILES["quick"]).describe()
+    )
