@@ -437,8 +437,8 @@ def _compile_once(caching: ModuleType) -> None:
     """Have a process that lacks a kernel look again once no other process compiles it.
 
     Numba asks its cache, compiles, and saves.  Between the first and the last step the kernel's
-    lock is held.  A kernel may wait for those that it calls, and these never for it, so that no two
-    processes wait for each other.
+    lock is held, and a compilation that fails ends it as well.  A kernel may wait for those that it
+    calls, and these never for it, so that no two processes wait for each other.
     """
     kept: Any = getattr(caching, "Cache", None)
     if kept is None or hasattr(kept, "_takes_turns"):
@@ -464,6 +464,22 @@ def _compile_once(caching: ModuleType) -> None:
 
     kept.load_overload, kept.save_overload = load_or_take_turn, save_and_end_turn
     kept._takes_turns = True
+    event: Any = importlib.import_module("numba.core.event")
+
+    class Failures(event.Listener):  # type: ignore[misc]
+        """Ends the turn of a kernel whose compilation failed, because nothing will be saved."""
+
+        def on_start(self, _event: object) -> None:
+            """A turn begins where the cache is asked."""
+
+        def on_end(self, event: Any) -> None:
+            # Numba's own `is_failed` is true of a success.
+            if getattr(event, "_exc_details", None) is not None:
+                path = _lock_file(getattr((event.data or {}).get("dispatcher"), "_cache", None))
+                if path is not None:
+                    _end_turn(path)
+
+    event.register("numba:compile", Failures())
 
 
 def _link_privately(codegen: ModuleType) -> None:
@@ -522,13 +538,8 @@ def _collect_rarely() -> None:
                     gc.set_threshold(max(self.before[0], _MANY), *self.before[1:])
             self.depth += 1
 
-        def on_end(self, event: Any) -> None:
+        def on_end(self, _event: object) -> None:
             self.depth -= 1
-            kept = getattr((event.data or {}).get("dispatcher"), "_cache", None)
-            # Numba's own `is_failed` is true of a success.
-            failed = getattr(event, "_exc_details", None) is not None
-            if failed and (path := _lock_file(kept)) is not None:
-                _end_turn(path)  # nothing will be saved
             if self.depth == 0:
                 gc.set_threshold(*self.before)
 
