@@ -120,9 +120,14 @@ def create(directory: Path, config: RunConfig) -> RunStore:
     return RunStore.create(path, root_seed=config.seed, config=asdict(config), code=run_code())
 
 
-def open_run(directory: Path, *, readonly: bool = False) -> tuple[RunStore, RunConfig]:
-    """Open a run directory's store and read back its configuration, extensions included."""
-    store = RunStore.open(directory / STORE_NAME, readonly=readonly)
+def open_run(
+    directory: Path, *, readonly: bool = False, count: bool = True
+) -> tuple[RunStore, RunConfig]:
+    """Open a run directory's store and read back its configuration, extensions included.
+
+    ``count`` is that of `RunStore.open`.
+    """
+    store = RunStore.open(directory / STORE_NAME, readonly=readonly, count=count)
     try:
         config = store.config_as(RunConfig)
         extension = store.document("run", "extension", _Extension)

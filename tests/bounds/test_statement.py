@@ -280,3 +280,10 @@ def test_the_beginning_of_a_name_is_another_name():
         made.term("tail of")
     with pytest.raises(KeyError, match="no constant 'c_'; it has: c_12, c_1"):
         made.constant("c_")
+
+
+def test_a_formula_is_printed_as_it_was_stated_and_not_worked_out():
+    i, q = sp.symbols("i q")
+    assert r"\sum_{i=1}^{3}" in latex(sp.Sum(q**i, (i, 1, 3)))
+    assert r"\frac{d}{d q}" in latex(sp.Derivative(q**2, q))
+    assert latex(sp.Mul(2, 3, evaluate=False)) == r"2 \cdot 3"

@@ -168,3 +168,14 @@ def test_the_closure_of_a_users_package_follows_its_relative_imports(tmp_path, m
         "own_pack", "own_pack.top", "own_pack.low.deep"
     }  # fmt: skip
     assert _names("own_pack.base") == {"own_pack.base"}
+
+
+def test_a_hash_reads_every_letter_of_the_further_strings_and_where_each_ends():
+    """The versions of the compiler are such a string, of more letters than a line."""
+    found = sources.closure(["trials.sources"])
+    long = "numba 0.60 " * 20
+    others = ([], [long], [long + "1"], [long, "1"], ["1", long], [long, "", "1"])
+    hashes = [sources.hash_sources(found, *more) for more in others]
+    assert len(set(hashes)) == len(others)
+    assert [sources.hash_sources(found, *more) for more in others] == hashes
+    assert sources.hash_sources(found[:-1], long) != hashes[1]

@@ -133,6 +133,20 @@ def test_a_claim_of_a_void_statement_must_be_supported_by_a_trivial_bound():
     assert list(check(Case(with_claim(HOEFFDING, expected=Verdict.VACUOUS), HOEFFDING)))
 
 
+def test_a_symbol_of_the_failure_probability_alone_must_vary_in_the_cells_too():
+    """All cells have one n, which the other terms do not name."""
+    check = CHECKS["parameters-that-the-statement-names-are-varied"]
+    found = with_procedure(
+        HOEFFDING, lambda p: replace(p, cells=({"n": 10, "t": 0.1}, {"n": 10, "t": 0.5}))
+    )[HOEFFDING]
+    for failure, n_told in ((None, 0), (sp.exp(-sp.Symbol("n")), 1), (sp.exp(-sp.Symbol("t")), 0)):
+        stated = replace(found.statement, terms=(), failure=failure)
+        paper = replace(FOUND.paper(HOEFFDING), claims=(replace(found, statement=stated),))
+        told = list(check(Case(Catalogue([paper]), HOEFFDING)))
+        assert len(told) == n_told
+        assert all(" names n," in each for each in told)
+
+
 def test_a_recheck_that_differs_by_a_thousandth_is_found():
     found = with_procedure(
         SEARCH, lambda p: replace(p, recheck=lambda point: p.recheck(point) * 1.001)

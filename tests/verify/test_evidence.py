@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from verify.decisions.probability import decide_exact_probability, decide_probability
-from verify.evidence import Evidence, Verdict, ratio_of
+from verify.evidence import Evidence, Slack, Verdict, ratio_of
 
 
 @pytest.mark.parametrize(
@@ -58,3 +58,13 @@ def test_the_suites_own_certificate_says_what_is_proved_where_coq_has_a_record_t
     assert replace(both, coq=None).mark == "PROVED UP TO A LEMMA"
     assert replace(both, coq=None, proved=None).mark == "SUPPORTED"
     assert replace(both, verdict=Verdict.REFUTED).mark == "REFUTED"
+
+
+def test_the_slack_of_one_cell_is_that_cells_and_cells_without_a_ratio_have_no_part():
+    """A bound that is 1/0.25 = 4 times the observed value."""
+    (alone,) = Slack.of("the proof's constants", [0.25])
+    assert (alone.least, alone.median, alone.most) == (4.0, 4.0, 4.0)
+    (three,) = Slack.of("the fitted constants", [None, 2.0, 0.0, 0.125, math.inf, 0.5, math.nan])
+    assert (three.least, three.median, three.most) == (0.5, 2.0, 8.0)
+    assert (alone.constants, three.constants) == ("the proof's constants", "the fitted constants")
+    assert Slack.of("no constants", [None, 0.0, math.inf]) == ()

@@ -42,8 +42,7 @@ from verify.stored import claim_documents, read_score
 MEANING_SECONDS = 3.0
 #: CPU seconds between two times at which the outcomes of a claim's changes are stored.
 _BETWEEN = 20.0
-#: Claims whose samples are judged, and stored, with the run opened once.  To open a quick run takes
-#: a tenth of a second, about as long as a sample of a claim's mutants.
+#: Claims whose samples are judged, and stored, with the run opened once.
 _TOGETHER = 16
 
 
@@ -293,7 +292,7 @@ def _keep(directory: Path, profile: str, found: Mapping[str, Score], *, is_sampl
     """
     if not found:
         return
-    store, _ = session.open_run(directory)
+    store, _ = session.open_run(directory, count=False)  # the caller has counted its rows
     with store:
         for name, score in found.items():
             known = read_score(store, "power", name)
@@ -306,7 +305,7 @@ def _keep_meaning(
     directory: Path, kind: str, name: str, head: Mapping[str, Any], score: Score
 ) -> None:
     """Store the outcomes of a claim's changes of meaning, for `verify.mutation.meaning_page`."""
-    store, _ = session.open_run(directory)
+    store, _ = session.open_run(directory, count=False)  # the caller has counted its rows
     with store:
         store.put_document(kind, name, {**head, **score.as_dict()})
 

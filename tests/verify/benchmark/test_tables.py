@@ -234,3 +234,12 @@ def test_a_column_that_is_constant_but_for_rounding_is_left_out(tmp_path, n):
         flat += np.ptp(found.responses) == 0.0
     assert 0 < rare < 12
     assert 0 < flat < 12
+
+
+def test_the_clients_of_scikit_learns_digits_have_their_clusters_in_random_order():
+    """Equal clusters, two of four clients each.  By chance 16 seeds agree once in 10^12 tries."""
+    pytest.importorskip("sklearn")
+    cell = tables.check({"data": "digits", "m": 8, "n": 5, "k": 2})
+    drawn = [tables.split(cell, np.random.default_rng(seed)).labels for seed in range(8)]
+    assert all(sorted(labels) == [0, 0, 0, 0, 1, 1, 1, 1] for labels in drawn)
+    assert len({tuple(labels) for labels in drawn}) > 1

@@ -398,3 +398,25 @@ def test_a_counterexample_in_general_position_is_kept_whatever_the_violation_of_
         kept.append(state.best[1]["x"])
     assert kept == [2.0, 2.0, 3.0, 0.5, 0.5, 0.5, 0.75]
     assert state.largest == 4.0
+
+
+def test_an_optimiser_is_not_drawn_to_where_the_statement_says_nothing() -> None:
+    """A hill above zero within 1e-3 of a point, and seven eighths of the domain outside.
+
+    Most points of the evolution are inside all the same.
+    """
+    top = {"x": 0.3123456, "y": 0.4654321, "z": 0.2718281}
+
+    def violation(p: dict[str, float]) -> float:
+        return 1e-6 - sum((p[name] - at) ** 2 for name, at in top.items())
+
+    result = search_counterexample(
+        violation,
+        dict.fromkeys(top, Interval(0, 1)),
+        4000,
+        5,
+        tolerance=0.0,
+        constraints=lambda p: max(p.values()) < 0.5,
+    )
+    assert result.found
+    assert result.by_method["differential evolution"] > result.n_outside
