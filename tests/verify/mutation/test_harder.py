@@ -20,6 +20,7 @@ from verify.evidence import Verdict
 from verify.mutation.examination import Examination, Standing
 from verify.mutation.harder import (
     Places,
+    _movable,
     _stack,
     follows_from,
     hardest,
@@ -106,6 +107,9 @@ def test_parameters_that_follow_from_others_move_with_them(store) -> None:
     assert all(cell["k"] == 2 * cell["d"] for cell in Places(following, store, {"d", "k"}).cells)
     cell, _ = hardest(bound(k), bound(d**2 / k), following, store)
     assert cell["k"] == 2 * cell["d"]
+    # a statement about k alone reads d as well, and without that a move of k itself is undone
+    assert _movable(following, following.cells, {"k"}, store, unread=False) == {"d"}
+    assert _movable(made, ({"d": 4, "k": 8},), {"k"}, store, unread=False) == {"k"}
 
 
 def simulate_where_possible(params, rng, n):
