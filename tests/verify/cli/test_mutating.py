@@ -115,7 +115,7 @@ def test_samples_are_stored_with_the_run_opened_once_for_several(tmp_path, monke
     score = Score(claim=CLAIM, procedure="Search", original="SUPPORTED")
     _keep(tmp_path, "quick", {"a": score, "b": score}, is_sample=True)
     _keep(tmp_path, "quick", {}, is_sample=True)
-    assert opened == [{}]
+    assert opened == [{"count": False}]
     with open_run(tmp_path, readonly=True)[0] as store:
         assert {read_score(store, "power", name)["claim"] for name in ("a", "b")} == {CLAIM}
 
