@@ -7385,6 +7385,38 @@ MEANINGS: tuple[Meaning, ...] = (
         "verify/procedures/test_fingerprints",
         missed=True,
     ),
+    Meaning(
+        "verify/cli/runs.py",
+        "            if made:\n                shutil",
+        "            if True:\n                shutil",
+        "a copy that fails removes an empty folder of the user's",
+        "verify/cli/test_commands",
+        missed=True,
+    ),
+    Meaning(
+        "verify/cli/runs.py",
+        "    if result.distance > 0.0 and not changed:",
+        "    if result.distance > 0.0 and changed:",
+        "a replay that agrees to rounding is refused on another machine",
+        "verify/cli/test_commands",
+        missed=True,
+    ),
+    Meaning(
+        "verify/benchmark/phase.py",
+        'return guarantee(parse_method("ifca"), cell).reason.startswith',
+        'return not guarantee(parse_method("ifca"), cell).reason.startswith',
+        "the condition of IFCA is drawn where it fails",
+        "verify/benchmark/test_phase",
+        missed=True,
+    ),
+    Meaning(
+        "verify/cli/benchmarking.py",
+        "of {cells} cells tried",
+        "of {diagram.tried} cells tried",
+        "all cells were tried",
+        "verify/benchmark/test_command",
+        missed=True,
+    ),
 )
 
 

@@ -13,6 +13,7 @@ from trials.run.executors import ExecutorError
 from trials.run.store import RunStore
 from verify.benchmark.design import NAMED, Benchmark
 from verify.benchmark.fits import FIT
+from verify.benchmark.phase import Diagram, axis
 from verify.benchmark.running import n_stored
 from verify.cli import benchmarking
 from verify.cli.app import application
@@ -212,6 +213,38 @@ def test_work_that_is_stopped_names_the_run_that_keeps_it(
     assert (found, out) == (code, "")
     go_on = "finished blocks are kept; the same command with --run 'a run' continues"
     assert err == f"{why}{': ' if code == 130 else '; '}{go_on}\n"
+
+
+def test_a_diagram_is_printed_with_its_counts_and_stored(call, monkeypatch, tmp_path):
+    """Of four cells three were tried, with 4 + 8 + 0 trials in one column and 16 in the other."""
+    made = Diagram(
+        method="local", across=axis("n=8..16", 2), up=axis("separation=.1..1", 2),
+        cells=(("F", "S"), ("f", "?")), shares=((0.0, 1.0), (None, 0.5)),
+        trials=((4, 8), (0, 16)), theory={"law": ((True, False), (True, True))},
+    )  # fmt: skip
+    monkeypatch.setattr(benchmarking, "diagrams", lambda *_: [made])
+    asked = [*TWO, *GRID, "--level", "0.1"]
+    code, out, _ = call(*asked, "--output", "run")
+    assert code == 0
+    assert out.splitlines()[:6] == [
+        "local   (up: separation, across: n = 8 .. 16)",
+        "  1  # ?",
+        "0.1  . -",
+        "3 of 4 cells tried, 28 trials",
+        "law: 3 cells",
+        "",
+    ]
+    assert "hold together with probability 0.9." in out
+    assert out.splitlines()[-1] == "run directory: run"
+    with RunStore.open("run/store.sqlite", readonly=True) as store:
+        stored = store.document("phase", "n-separation")
+    shown = json.loads(call(*asked, "--run", "run", "--json")[1])
+    assert shown == {**stored, "run": "run"}
+    (diagram,) = shown["diagrams"]
+    assert diagram["cells"] == [["F", "S"], ["f", "?"]]
+    assert diagram["shares"] == [[0.0, 1.0], [None, 0.5]]
+    (figure,) = shown["figures"]
+    assert figure["name"] == "phase-n-separation"
 
 
 def test_the_list_names_benchmarks_and_methods(call):

@@ -5,6 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bounds.ifca.hidden import HIDDEN
+from bounds.ifca.one_step import THEOREM_1
+from bounds.statement import OutsideTheorem
 from trials.checks import InvalidParameter
 from trials.run.executors import make_executor
 from trials.run.store import RunStore
@@ -15,6 +18,7 @@ from verify.benchmark.phase import (
     Diagram,
     Grid,
     axis,
+    conditions,
     diagrams,
     drawn,
     explore,
@@ -159,6 +163,31 @@ def test_no_cell_gets_more_blocks_than_hold_the_trials(monkeypatch, most, wanted
     assert [4 * n for n in asked] == wanted
     assert found.trials == ((wanted[-1],) * 2,) * 2
     assert found.cells == (("?",) * 2,) * 2
+
+
+@pytest.mark.parametrize("sigma", [0.1, 0.7, 2.0])
+@pytest.mark.parametrize("n", [8, 100, 130, 1000])
+@pytest.mark.parametrize("layout", ["simplex", "random"])
+def test_the_condition_of_ifca_is_that_of_its_theorem_for_a_start_within_a_quarter(
+    n, sigma, layout
+):
+    """Two equal clusters at distance 2: models of norm 1, where the layout fixes it."""
+    cell = FEDERATION.check(
+        {"m": 20, "n": n, "d": 12, "k": 2, "sigma": sigma, "separation": 2.0, "layout": layout}
+    )
+    (holds,) = conditions("ifca").values()
+    largest = 1.0 if layout == "simplex" else 4.0
+    values = {
+        **HIDDEN, "m": 20.0, "n": float(n), "d": 12.0, "k": 2.0, "sigma": sigma, "Delta": 2.0,
+        "alpha": 0.25, "p": 0.5, "p_max": 0.5, "rho": 4.0 / sigma**2, "theta_max": largest,
+    }  # fmt: skip
+    try:
+        THEOREM_1.require(values)
+        inside = True
+    except OutsideTheorem:
+        inside = False
+    assert holds(cell) is inside
+    assert conditions("local") == {}
 
 
 def test_the_cells_of_all_diagrams_share_the_level(monkeypatch):

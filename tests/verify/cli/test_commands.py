@@ -9,14 +9,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from tests import forking
+from trials.run.engine import Replay
 from trials.run.executors import ExecutorError
-from trials.run.store import RunStore
+from trials.run.store import RunStore, StoreError
 from verify import session
-from verify.cli import exits
+from verify.cli import exits, runs
 from verify.cli.app import application
 from verify.cli.verdicts import exit_code
 from verify.evidence import Verdict
@@ -564,6 +566,43 @@ def test_json_of_runs_can_be_read(finished):
     assert status["claims"][COIN] == "REFUTED"
     checked = json.loads(invoke("check", directory, "--against", directory, "--json").stdout)
     assert checked["differences"] == []
+
+
+def test_a_copy_that_fails_takes_away_only_the_folder_that_it_made(finished, tmp_path, monkeypatch):
+    """A folder that was there, though empty, is its owner's."""
+    directory, _ = finished
+
+    def fails(_store, path):
+        path.write_bytes(b"half")
+        raise StoreError("is damaged")
+
+    monkeypatch.setattr(RunStore, "copy_to", fails)
+    (tmp_path / "mine").mkdir()
+    for name in ("mine", "new"):
+        assert "is damaged" in refused("copy", directory, tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+@pytest.mark.parametrize("machine", [(), ("blas one against two",)])
+def test_a_replay_that_agrees_to_rounding_is_told_where_the_machines_differ(
+    finished, monkeypatch, machine
+):
+    """On one machine all bits must be equal."""
+    directory, _ = finished
+    trial = json.loads(invoke("status", directory, "--json").stdout)["experiments"][0]["trial"]
+    replayed = Replay(("a", "b"), np.array([0.5, np.nan]), "ok", 2.5e-13, 7, machine)
+    monkeypatch.setattr(runs, "replay", lambda _store, _trial: replayed)
+    if not machine:
+        line = refused("replay", directory, trial)
+        assert "agree to rounding only, with a distance of 2.5e-13" in line
+        return
+    lines = invoke("replay", directory, trial).stdout.splitlines()
+    assert [line.split() for line in lines[:3]] == [["a", "0.5"], ["b", "nan"], ["status", "ok"]]
+    assert lines[3].endswith("the largest relative difference is 2.5e-13, 7 floats apart")
+    assert lines[4] == "(blas one against two)"
+    told = json.loads(invoke("replay", directory, trial, "--json").stdout)
+    assert (told["identical"], told["distance"], told["ulps"]) == (False, 2.5e-13, 7)
+    assert (told["machine"], told["values"]) == (list(machine), {"a": 0.5, "b": None})
 
 
 def test_a_copy_is_the_run_and_never_overwrites(finished, tmp_path):
