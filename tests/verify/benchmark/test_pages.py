@@ -270,28 +270,3 @@ def test_federations_with_other_parameters_share_a_table():
         ("digits", "20", "", "1.0"),
         ("diabetes", "", "3", "1.0"),
     ]
-
-
-def test_a_contrast_stored_the_other_way_round_is_turned_with_its_limits():
-    """The first method has half of the other's error, between a quarter and all of it."""
-    rows = tuple(
-        MethodResult(
-            method=name, n_trials=8, n_failed=0,
-            median=Estimate(value=1.0, lower=1.0, upper=1.0), means={}, best_rank=1, worst_rank=1,
-            oracle=False, best=False, guarantee=Guarantee(place="none"), failure="",
-        )
-        for name in METHODS
-    )  # fmt: skip
-    half = Estimate(value=0.5, lower=0.25, upper=1.0)
-    apart = Estimate(value=3.0, lower=0.0, upper=8.0)
-    found = FederationResult(
-        params={"n": 8}, n_trials=8, groups=(), methods=rows,
-        contrasts=(
-            Contrast(first="ifca", second="odcl-km", estimate=half, state="open"),
-            Contrast(first="local", second="ifca", estimate=apart, state="open"),
-        ),
-    )  # fmt: skip
-    assert [pages.against_best(found, row) for row in rows] == ["1", "2 [1, 4]", "3 [0, 8]"]
-    turned = replace(found, contrasts=(replace(found.contrasts[0], estimate=apart),))
-    assert pages.against_best(turned, rows[1]) == "0.333 [0.125, inf]"
-    assert pages.against_best(turned, rows[2]) == "-"
