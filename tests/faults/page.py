@@ -205,15 +205,15 @@ Then the tests were written that find the others. `python -m tests.faults --mean
 and continuous integration a share. The text of an entry must occur once in its module, so that an
 entry is noticed when its place is rewritten.
 
-Some entries stand in functions that were drawn with a seed, by their length, or at drawn lines. Such
-samples give the share of ordinary lines. Two of them met the nearest files of tests for at most 80
-seconds: the one from all packages had 18 of 40 found at first, and the one from experiments,
-algorithms and laws, and from what decides, mutates, proves and compares, had 16 of 38. The newest
-one, from all packages, met the tests that execute the line, at most the 60 nearest by name, and 31 of
-42 were found at first. Two of its eleven others stand in sparse convex clustering. No test finds
-them yet, so they are not in the list. Older are 133 entries at lines and branches that no test
-reached. Two of them were found at first, so that the share of all entries is smaller. A test finds
-each entry now.
+Some entries stand in functions that were drawn with a seed, by their length, or at drawn lines.
+Such samples give the share of ordinary lines. Two of them met the nearest files of tests for at
+most 80 seconds: the one from all packages had 18 of 40 found at first, and the one from
+experiments, algorithms and laws, and from what decides, mutates, proves and compares, had 16 of
+38. The newest one, from all packages, met the tests that execute the line, at most the 60 nearest
+by name, and 31 of 42 were found at first. Two of its eleven others stand in sparse convex
+clustering. No test finds them yet, so they are not in the list. Older are 133 entries at lines and
+branches that no test reached. Two of them were found at first, so that the share of all entries is
+smaller. A test finds each entry now.
 
 | package | written | found at first, limits |
 | --- | --- | --- |
