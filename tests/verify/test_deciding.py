@@ -170,6 +170,23 @@ def test_a_claim_whose_statement_lacks_a_value_fails_alone(tmp_path, monkeypatch
         assert kept.document["seconds"] == fine.document["seconds"]
 
 
+def test_a_failure_inside_this_program_is_told_at_the_line_of_the_users_file(tmp_path):
+    """NumPy and this program raise further inside.  Without such a line the last one is told."""
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "import numpy as np\n\nfrom trials.checks import function_of\n\n\n"
+        "def refused(*_):\n    return function_of('event', 7)\n\n\n"
+        "def singular(*_):\n    return np.linalg.inv(np.zeros((2, 2)))\n"
+    )
+    names: dict[str, object] = {}
+    exec(compile(file.read_text(), str(file), "exec"), names)
+    for name, line in (("refused", 7), ("singular", 11)):
+        planned = SimpleNamespace(demands=names[name], decide=names[name])
+        assert _next_step(planned, None, 0.05).error.endswith(f"(mine.py, line {line})")
+    planned = SimpleNamespace(demands=None)  # which cannot be called
+    assert "(deciding.py, line " in _next_step(planned, None, 0.05).error
+
+
 @pytest.mark.parametrize("error", [StoreError, ExecutorError, OSError, MemoryError])
 @pytest.mark.parametrize("step", ["demands", "decide"])
 def test_what_is_wrong_with_the_run_itself_is_no_failure_of_a_claim(error, step):
