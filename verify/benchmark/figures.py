@@ -61,7 +61,7 @@ def _along(result: Result) -> Figure:
         upper = [
             v if v is None else _finite(r.median.upper) for v, (_, r) in zip(y, rows, strict=True)
         ]
-        values += [*y, *lower, *x]
+        values += [*y, *lower]
         series.append(
             Series(label=method, x=x, y=y, lower=lower, upper=upper, style="line", group=method)
         )

@@ -174,6 +174,22 @@ def test_a_figure_has_every_finite_value_and_a_logarithmic_axis_where_all_are_po
             assert (panels[kind].yscale == "log") is positive
 
 
+def test_a_parameter_that_begins_at_zero_leaves_the_errors_their_logarithmic_axis():
+    row = MethodResult(
+        method="ifca", n_trials=8, n_failed=0, median=Estimate(value=0.5, lower=0.25, upper=1.0),
+        means=dict.fromkeys(METRICS), best_rank=1, worst_rank=1, oracle=False, best=True,
+        guarantee=Guarantee(place="none"),
+    )  # fmt: skip
+    federations = tuple(
+        FederationResult(params={"n": n}, n_trials=8, groups=(), methods=(row,), contrasts=())
+        for n in (0, 8)
+    )
+    declared = replace(NAMED["few-samples"], vary="n", methods="ifca")
+    made = Result(benchmark=declared, federations=federations, stopped="x", cpu_seconds=2.0)
+    along = next(figure for figure in figures(made) if figure.name.endswith("-n"))
+    assert (along.xscale, along.yscale) == ("linear", "log")
+
+
 def test_a_contrast_with_the_first_method_is_told_the_way_it_reads():
     """Of the second method in a pair it is turned round: the limits are 1/2 of 2, and 1/8 of 8."""
     limits = Estimate(value=4.0, lower=2.0, upper=8.0)
