@@ -231,7 +231,10 @@ class _Reader:
         elif name == "overline":
             inside = self.argument()
             text = _join(inside)
-            out.append(_Piece(f"¬{text}" if _is_bare(inside) else f"¬({text})", "symbol"))
+            if text.isalpha() and len(text) == 1:  # a mean, such as M with a bar
+                out.append(_Piece(text + _ACCENTS["bar"], "symbol"))
+            else:  # the complement of an event or a set
+                out.append(_Piece(f"¬{text}" if _is_bare(inside) else f"¬({text})", "symbol"))
         elif name in _ACCENTS:
             out.append(_Piece(_join(self.argument()) + _ACCENTS[name], "symbol"))
         elif name in _TEXT:

@@ -158,6 +158,8 @@ def test_an_argument_without_braces_is_one_digit(latex, text):
         (r"\|P(|X|)\|", "‖P(|X|)‖"),
         (r"\abs{a-b}", "|a - b|"),
         (r"\overline{A B}", "¬(A B)"),
+        (r"m\overline M/n", "m M\N{COMBINING MACRON}/n"),
+        (r"\overline{S_1}", "¬S_1"),
         (r"\exists c\;\forall m", "∃c ∀m"),
     ],
 )
