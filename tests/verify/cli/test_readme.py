@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from distributed.cli import dask_worker
 from trials.run.directory import find_run
 from verify.cli import proving, reporting
 from verify.cli.app import application
+from verify.papers import catalogue
 
 ROOT = Path(__file__).resolve().parents[3]
 TEXT = (ROOT / "README.md").read_text("utf-8")
@@ -68,3 +70,15 @@ def test_the_two_commands_name_a_file_and_a_task_that_exist(command):
     file, task = command
     assert (ROOT / file).is_file()
     assert f"[testenv:{task}]" in (ROOT / "tox.ini").read_text()
+
+
+def test_the_claims_are_counted_paper_by_paper():
+    (total,) = re.findall(r"three papers in (\d+) claims", TEXT)
+    rows = dict(re.findall(r"^\| (IFCA|ODCL|moment descent)[^|]*\| (\d+) \|$", TEXT, re.MULTILINE))
+    counts = Counter(name.partition(".")[0] for name in catalogue())
+    assert int(total) == counts.total()
+    assert {name: int(n) for name, n in rows.items()} == {
+        "IFCA": counts["ifca"],
+        "ODCL": counts["odcl"],
+        "moment descent": counts["sxy"],
+    }
