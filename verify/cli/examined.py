@@ -57,4 +57,5 @@ def examination_of(
         executor=executor,
         values=planned.selection.values,
         placebos=planned.placebos,
+        original=planned.procedure,
     )

@@ -66,6 +66,8 @@ class Examination:
     new_seconds : CPU seconds, as experiments declare them, of the new trials that one mutant may
         ask for.
     trials : those of ``store``, each cell read once.
+    original : the claim's procedure for its own statement where it is built already, at the user's
+        values.
     """
 
     claim: Claim
@@ -77,6 +79,7 @@ class Examination:
     new_seconds: float = 10.0
     placebos: tuple[Placebo | Occurs, ...] = ()
     trials: ReadOnce = field(default=None)  # type: ignore[assignment]
+    original: Procedure | None = None
 
     def __post_init__(self) -> None:
         """Every change reads the same trials, so they are kept."""
@@ -85,6 +88,8 @@ class Examination:
 
     def procedure(self, statement: Statement) -> Procedure:
         """The claim's procedure for a statement, at the user's values where there are any."""
+        if self.original is not None and statement is self.claim.statement:
+            return self.original
         built = replace(self.claim, statement=statement).build(self.profile)
         return built.override(self.values) if self.values else built
 

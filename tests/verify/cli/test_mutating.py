@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -11,10 +12,14 @@ from trials.run.directory import STORE_NAME
 from trials.run.store import RunStore
 from verify import session
 from verify.cli.app import application
+from verify.cli.examined import examination_of
 from verify.cli.mutating import SampleRequest, _keep, _print_by_procedure, sample_request
 from verify.mutation.examination import Standing
 from verify.mutation.outcomes import Judged
 from verify.mutation.score import Score, _Judge
+from verify.papers import catalogue
+from verify.plan import plan
+from verify.procedures.base import PROFILES
 from verify.session import RunConfig
 from verify.stored import read_score
 
@@ -212,3 +217,19 @@ def test_changes_of_meaning_are_not_sampled(finished):
     result = CliRunner().invoke(application, asked)
     assert result.exit_code == 3
     assert "--meaning tries every change: leave out --sample" in result.stderr
+
+
+def test_the_unchanged_statement_is_examined_by_the_planned_procedure_at_the_users_values():
+    """It is the one that would be built anew, and a changed statement gets one of its own."""
+    (planned,) = plan(catalogue(), ["ifca.lemma1-law[n=3,d=2]"], PROFILES["quick"]).claims
+    standing = Standing(verdict="SUPPORTED", mark="SUPPORTED", level=0.01)
+    made = examination_of(planned, "quick", standing, store=None)
+    statement = planned.claim.statement
+    assert made.procedure(statement) is planned.procedure
+    anew = replace(made, original=None).procedure(statement)
+    assert anew is not planned.procedure
+    assert anew.every_cell() == planned.procedure.every_cell()
+    assert {(cell["n"], cell["d"]) for cell in anew.every_cell()} == {(3, 2)}
+    changed = replace(statement, title="changed")
+    assert made.procedure(changed) is not planned.procedure
+    assert made.procedure(changed).every_cell() == anew.every_cell()
