@@ -22,6 +22,7 @@ import re
 import sys
 import sysconfig
 import threading
+import traceback
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -309,3 +310,19 @@ def hash_sources(sources: Iterable[Source], *more: str) -> str:
     for text in more:
         digest.update(f"{text}\n".encode())
     return digest.hexdigest()
+
+
+def user_files() -> list[str]:
+    """The files of the user's that this process has loaded, in their order."""
+    modules = list(sys.modules.items())
+    return [str(module.__file__) for name, module in modules if name.startswith(USER_PREFIX)]
+
+
+def user_line(error: BaseException) -> traceback.FrameSummary | None:
+    """The last line of a user's file that an error passed, None where it passed none.
+
+    What this program or a package refuses further inside was given to it by that line.
+    """
+    own = user_files()
+    frames = reversed(traceback.extract_tb(error.__traceback__))
+    return next((frame for frame in frames if frame.filename in own), None)

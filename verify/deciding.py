@@ -10,7 +10,6 @@ so neither the number of workers nor the order of work changes it.
 
 from __future__ import annotations
 
-import sysconfig
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -23,14 +22,13 @@ from trials.run.engine import Demand, OnBlock, ensure
 from trials.run.executors import Call, Executor, ExecutorError
 from trials.run.experiment import experiment
 from trials.run.store import RunStore, StoreError
+from trials.sources import user_line
 from verify.evidence import Evidence, Verdict
 from verify.papers import ClaimsFile, catalogue, from_files
 from verify.plan import Planned, plan
 from verify.procedures.base import PROFILES
 
 _LONGEST_ERROR = 300
-_PACKAGES = ("bounds", "reports", "trials", "verify")
-_INSTALLED = {"site-packages", "dist-packages"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +105,7 @@ def _next_step(planned: Planned, store: RunStore, level: float) -> Evidence | li
     except (StoreError, ExecutorError, OSError, MemoryError):
         raise
     except Exception as error:
-        frame = _blamed(traceback.extract_tb(error.__traceback__))
+        frame = user_line(error) or traceback.extract_tb(error.__traceback__)[-1]
         told = " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST_ERROR]
         return Evidence(
             verdict=Verdict.INCONCLUSIVE,
@@ -116,22 +114,6 @@ def _next_step(planned: Planned, store: RunStore, level: float) -> Evidence | li
             level=level,
             n_trials=0,
         )
-
-
-def _blamed(frames: Sequence[traceback.FrameSummary]) -> traceback.FrameSummary:
-    """The last line in a file of the user's own, else the last line at all.
-
-    What this program refuses inside was given to it by the user's line.
-    """
-    return next((each for each in reversed(frames) if _is_of_a_user(each.filename)), frames[-1])
-
-
-def _is_of_a_user(file: str) -> bool:
-    """Whether a file is no part of this program, of Python or of an installed package."""
-    path, root = Path(file), Path(__file__).parents[1]
-    program = [*(root / name for name in _PACKAGES), Path(sysconfig.get_path("stdlib"))]
-    installed = _INSTALLED.intersection(path.parts) or file.startswith("<")
-    return not installed and not any(map(path.is_relative_to, program))
 
 
 def try_claims(

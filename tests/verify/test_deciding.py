@@ -1,5 +1,6 @@
 """Workers name the trials that a claim needs, and decide it as one worker does."""
 
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -8,6 +9,7 @@ import pytest
 from trials.run.engine import ensure
 from trials.run.executors import ExecutorError, make_executor
 from trials.run.store import StoreError
+from trials.sources import USER_PREFIX
 from verify import deciding, session
 from verify.cli import verdicts
 from verify.deciding import (
@@ -170,7 +172,7 @@ def test_a_claim_whose_statement_lacks_a_value_fails_alone(tmp_path, monkeypatch
         assert kept.document["seconds"] == fine.document["seconds"]
 
 
-def test_a_failure_inside_this_program_is_told_at_the_line_of_the_users_file(tmp_path):
+def test_a_failure_inside_this_program_is_told_at_the_line_of_the_users_file(tmp_path, monkeypatch):
     """NumPy and this program raise further inside.  Without such a line the last one is told."""
     file = tmp_path / "mine.py"
     file.write_text(
@@ -180,6 +182,8 @@ def test_a_failure_inside_this_program_is_told_at_the_line_of_the_users_file(tmp
     )
     names: dict[str, object] = {}
     exec(compile(file.read_text(), str(file), "exec"), names)
+    loaded = SimpleNamespace(__file__=str(file))
+    monkeypatch.setitem(sys.modules, f"{USER_PREFIX}mine", loaded)
     for name, line in (("refused", 7), ("singular", 11)):
         planned = SimpleNamespace(demands=names[name], decide=names[name])
         assert _next_step(planned, None, 0.05).error.endswith(f"(mine.py, line {line})")

@@ -91,13 +91,9 @@ def explain(error: BaseException) -> tuple[int, str]:
 
 
 def _own() -> list[str]:
-    """The files of the user's that this process has loaded, in their order."""
-    prefix = getattr(sys.modules.get("trials.sources"), "USER_PREFIX", None)
-    return [
-        str(module.__file__)
-        for name, module in list(sys.modules.items())
-        if prefix is not None and name.startswith(prefix)
-    ]
+    """The files of the user's that this process has loaded.  The start-up imports no sources."""
+    sources = sys.modules.get("trials.sources")
+    return [] if sources is None else sources.user_files()
 
 
 def _in_ones_own_file(error: BaseException) -> str:

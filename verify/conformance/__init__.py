@@ -10,11 +10,12 @@ the same of a paper of one's own.
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from trials.run.store import StoreError
+from trials.sources import user_line
 from verify.conformance import depending, saying, trying
 from verify.conformance.case import Case, Check
 from verify.papers import Catalogue
@@ -74,10 +75,8 @@ def _told(check: Check, case: Case) -> Iterator[str]:
     except (MemoryError, OSError, StoreError):
         raise
     except Exception as error:
-        file = case.catalogue.file_of(case.name)
-        frames = traceback.extract_tb(error.__traceback__)
-        lines = [f.lineno for f in frames if file and f.filename == str(file.path.resolve())]
-        place = f" ({file.path.name}, line {lines[-1]})" if file and lines else ""
+        line = user_line(error)
+        place = f" ({Path(line.filename).name}, line {line.lineno})" if line else ""
         told = " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST]
         yield f"the check ends in {told}{place}"
 
