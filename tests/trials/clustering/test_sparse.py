@@ -178,6 +178,22 @@ def test_penalties_far_apart_fuse_no_clusters_that_stay_apart(n, neighbours, cou
             assert len(set(fused[labels == one])) == 1
 
 
+@pytest.mark.parametrize(("share", "count"), [(0.1, 27), (0.3, 18)])
+def test_a_far_penalty_releases_what_was_fused_at_each_stage_on_the_way(share, count):
+    """At .3 the loose part is one of an early stage, at .1 one of the last stage alone."""
+    rng = np.random.default_rng(8)
+    points = 5.0 * rng.standard_normal((5, 2))[rng.integers(0, 5, 150)]
+    points += rng.standard_normal((150, 2))
+    weights = neighbour_weights(points, 2, decay=0.5, relative=True)
+    penalties = [share * fusing_penalty(points, weights)]
+    exact = sparse_convex_clustering_path(points, penalties, weights)
+    fast = sparse_convex_clustering_path(points, penalties, weights, flows=False)
+    assert exact.gap[0] <= 1e-6 * exact.primal[0]
+    assert exact.n_clusters[0] == count
+    assert fast.primal[0] <= (1.0 + 2e-6) * exact.primal[0]
+    assert (fast.labels == exact.labels).all()
+
+
 @pytest.mark.parametrize(
     "kind", [{"flows": False}, {"flows": False, "gaps": True}, {"flows": True}]
 )

@@ -280,6 +280,24 @@ def test_newton_reaches_the_minimiser_and_counts_its_work(d):
     assert out[2] > out[0]
 
 
+def test_a_system_whose_curvature_vanishes_keeps_the_step_that_it_had():
+    # Squares of 1e-170 are zero: so is the curvature along the first direction, and a step by the
+    # ratio of two such squares would be no number.
+    p = Problem(2)
+    first, second, inverse = p.curvature()
+    g = p.graph
+    hessian = Hessian(g.indptr, g.indices, p.mass, first, second, p.u)
+    for size, is_found in ((1.0, True), (1e-170, False)):
+        work = newton._buffers(p.mass, 2)
+        work.g[:] = size * (p.u - p.b)
+        step, out = np.full_like(p.u, np.nan), np.zeros(5)
+        newton._solve_newton(p.lanes, hessian, inverse, 0.0, 200, work, step, out)
+        flat = p.hessian().reshape(step.size, step.size)
+        exact = -np.linalg.solve(flat, work.g.reshape(-1)).reshape(step.shape)
+        assert step == pytest.approx(exact if is_found else 0.0, rel=1e-9, abs=1e-9 * size)
+        assert out[1] >= 1.0
+
+
 def test_newton_stops_before_a_step_that_goes_too_far():
     # Two linked nodes at the points -1 and 1 meet at penalty 1: the full step from a length of 0.05
     # passes through, because the norm has no curvature along the edge.
