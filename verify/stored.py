@@ -6,30 +6,62 @@ expected is refused in one line that names the document, and never becomes an er
 
 from __future__ import annotations
 
-from typing import Any, Required, TypedDict
+from typing import Annotated, Any, Required, TypedDict
+
+from msgspec import Meta
 
 from trials.run.store import RunStore, StoreError
+
+#: A number of trials.  A table of 64-bit numbers holds it.
+_Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 
 class _Cell(TypedDict, total=False):
     params: Required[dict[str, Any]]
-    n_trials: Required[int]
-    observed: float | None
-    lower: float | None
-    upper: float | None
-    bound: float | None
-    ratio: float | None
+    n_trials: Required[_Count]
+    n_failed: _Count
+    observed: Required[float | None]
+    se: Required[float | None]
+    lower: Required[float | None]
+    upper: Required[float | None]
+    bound: Required[float | None]
+    ratio: Required[float | None]
     quantile: float | None
+    relation: str
+    verdict: str
+    note: str
+    void: str
 
 
 class _Evidence(TypedDict, total=False):
     verdict: Required[str]
     cells: Required[list[_Cell]]
+    mark: str
+    grade: str
+    summary: Required[str]
+    error: str
+    level: Required[float]
+    resolution: float | None
+    n_trials: Required[_Count]
+    n_failed: Required[_Count]
+
+
+class _OwnValues(TypedDict, total=False):
+    weaker: list[str]
+    dropped: list[Any]
 
 
 class _Claim(TypedDict, total=False):
     evidence: Required[_Evidence]
     profile: str
+    title: str
+    paper: str
+    source: str
+    kind: str
+    expected: str
+    identity: str
+    own_values: _OwnValues | None
+    replay: list[str]
 
 
 class _Summary(TypedDict, total=False):

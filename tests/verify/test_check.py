@@ -12,15 +12,21 @@ CELL = {
     "params": {"m": 10},
     "n_trials": 100,
     "observed": 0.5,
+    "se": None,
     "lower": 0.4,
     "upper": 0.6,
+    "bound": None,
+    "ratio": None,
 }
+#: What evidence says beside its verdict and its cells.
+TOLD = {"summary": "", "level": 0.01, "n_trials": 100, "n_failed": 0}
 
 
 def run_with(path, claims, seed=0):
     store = RunStore.create(path, root_seed=seed, config={})
     for name, (verdict, cells) in claims.items():
-        store.put_document("claim", name, {"evidence": {"verdict": verdict, "cells": cells}})
+        evidence = {"verdict": verdict, "cells": cells, **TOLD}
+        store.put_document("claim", name, {"evidence": evidence})
     return store
 
 

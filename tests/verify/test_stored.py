@@ -32,8 +32,18 @@ from verify.stored import (
 )
 
 CLAIM = "ifca.eq3"
-CELL = {"params": {}, "n_trials": 3, "observed": None}
-GOOD = {"evidence": {"verdict": "SUPPORTED", "cells": [CELL]}, "profile": "quick"}
+CELL = {"params": {}, "n_trials": 3} | dict.fromkeys(
+    ("observed", "se", "lower", "upper", "bound", "ratio")
+)
+TOLD = {"summary": "", "level": 0.01, "n_trials": 3, "n_failed": 0}
+GOOD = {"evidence": {"verdict": "SUPPORTED", "cells": [CELL], **TOLD}, "profile": "quick"}
+
+
+def good(**parts):
+    """A decided claim with other parts of its evidence."""
+    return {**GOOD, "evidence": {**GOOD["evidence"], **parts}}
+
+
 ODD = [
     {"evidence": 1.5},
     {"evidence": {}},
@@ -45,6 +55,19 @@ ODD = [
         "profile": "quick",
     },
     {**GOOD, "profile": None},
+    # `export`, `check`, `falsify` and `mutate` called these a fault of cfl-verify
+    *({**GOOD, field: 5} for field in ("title", "source", "expected", "identity")),
+    {**GOOD, "own_values": {"weaker": 5}},
+    good(level="x"),
+    good(n_trials="many"),
+    good(n_trials=10**30),
+    good(summary=5),
+    good(mark=[1]),
+    good(cells=[{**CELL, "se": "abc"}]),
+    good(cells=[{**CELL, "n_failed": 1.5}]),
+    good(cells=[{**CELL, "void": 7}]),
+    good(cells=[{k: v for k, v in CELL.items() if k != "lower"}]),
+    {**GOOD, "evidence": {k: v for k, v in GOOD["evidence"].items() if k != "level"}},
 ]
 
 
@@ -73,6 +96,9 @@ def test_an_odd_claim_is_refused_in_one_line(directory, body):
         ["check", run, "--against", run],
         ["resume", run],
         ["mutate", run],
+        ["falsify", run],
+        ["export", run, str(directory / "tables")],
+        ["check-proof", run],
     ):
         told = CliRunner().invoke(application, line)
         assert told.exit_code == exits.USAGE, (line, told.output)

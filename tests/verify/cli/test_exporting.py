@@ -98,11 +98,13 @@ def test_a_run_without_cells_has_a_table_without_rows(kind, tmp_path):
     if kind == "parquet":
         pytest.importorskip("pyarrow")
     cell = {"params": {"d": 3}, "n_trials": 4, "observed": 0.5}
+    cell |= dict.fromkeys(("se", "lower", "upper", "bound", "ratio"))
+    told = {"n_trials": 4, "n_failed": 0, "level": 0.01, "summary": ""}
     found = []
     for name, cells in (("without", []), ("with", [cell])):
         (tmp_path / name).mkdir()
         with RunStore.create(tmp_path / name / STORE_NAME, root_seed=0, config={}) as store:
-            evidence = {"verdict": "SUPPORTED", "cells": cells, "n_trials": 4}
+            evidence = {"verdict": "SUPPORTED", "cells": cells, **told}
             store.put_document("claim", "a.b", {"evidence": evidence})
         exporting.export_run(
             run=str(tmp_path / name), destination=str(tmp_path / f"{name}-out"), formats=kind,

@@ -70,7 +70,8 @@ def checked(folder, evidence, *claims):
     """Exit code and results of ``check-proof`` on a run of one claim with this evidence."""
     config = asdict(RunConfig(claims=("p.a",)))
     with RunStore.create(folder / STORE_NAME, root_seed=0, config=config, code={}) as store:
-        evidence = {"verdict": "SUPPORTED", "cells": [], **evidence}
+        told = {"summary": "", "level": 0.0, "n_trials": 0, "n_failed": 0}
+        evidence = {"verdict": "SUPPORTED", "cells": [], **told, **evidence}
         store.put_document("claim", "p.a", {"evidence": evidence})
     result = invoke("check-proof", folder, *claims, "--json")
     return result.exit_code, [each["result"] for each in json.loads(result.stdout)]
