@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from reports import overview
+from reports.benchmark_page import Table
 from reports.characters import Latex
 from reports.claim_tables import Files, assignment, evidence_table
 from reports.collect import Run
@@ -42,6 +43,14 @@ MOST = 12
 #: The findings that get a figure, the papers' figures and tables that are shown, and long tables.
 _FIGURES, _REDRAWN, _REPRINTED, _LONG = 4, 4, 12, 45
 _MAIN = ("Theorem", "Corollary", "Proposition")
+#: A benchmark's tables in the paper, and its columns that only the site shows: a line of the paper
+#: holds the others.
+_MOST_TABLES = 2
+_ON_THE_SITE = ("held-out", "rounds", "floats-down", "cpu")
+_STARRED = (
+    "A star marks the methods that no other one is shown to beat, oracles left out. The site has "
+    "all tables, with more columns."
+)
 #: What a claim of a kind observes, and the relation of the stated value.
 _OBSERVED = {
     "probability": ("failure rate", "at most"),
@@ -450,19 +459,36 @@ def sure(run: Run) -> list[tuple[Latex, Latex]]:
     return [(Latex(head), Latex(text)) for head, text in told]
 
 
+def _benchmark_table(table: Table, label: str, note: str) -> PrintedTable:
+    """A benchmark's table without the site's columns, and its stars behind the methods' names.
+
+    ``note`` ends the caption.
+    """
+    rows = [dict(zip(table.columns, row, strict=False)) for row in table.rows]
+    head = [name for name in table.columns if name and name not in _ON_THE_SITE]
+    starred = [
+        [
+            str(prose(row.get(name, ""))) + (r"\,*" if name == "method" and row.get("") else "")
+            for name in head
+        ]
+        for row in rows
+    ]
+    return PrintedTable(
+        head=[str(prose(name)) for name in head],
+        rows=starred,
+        align="".join("l" if name in ("method", "theory") else "r" for name in head),
+        caption=" ".join(filter(None, (str(prose(sentence(table.title))), note))),
+        label=label,
+    )
+
+
 def compare(run: Run, files: Files, form: Form) -> list[dict[str, Any]]:
     """The benchmarks of the run: question, answer, tables and one figure each."""
     made = []
     for name, one in run.benchmarks.items():
         tables = [
-            PrintedTable(
-                head=[str(prose(text)) for text in table.columns],
-                rows=[[str(prose(text)) for text in row] for row in table.rows],
-                align="l" + "r" * (len(table.columns) - 1),
-                caption=str(prose(sentence(table.title))),
-                label=f"benchmark-{slug(name)}-{i}",
-            )
-            for i, table in enumerate(one.tables[:2])
+            _benchmark_table(table, f"benchmark-{slug(name)}-{i}", "" if i else _STARRED)
+            for i, table in enumerate(one.tables[:_MOST_TABLES])
         ]
         figures = [f for f in one.figures if any(panel.series for panel in f.shown)]
         made.append(

@@ -248,7 +248,8 @@ def sharpness(result: Result) -> Latex:
     found = result.factor
     if found is None:
         return Latex("--")
-    return Latex(rf"{number(found[1], 2)}\newline {number(found[0], 2)} to {number(found[2], 2)}")
+    least, middle, most = (number(value, 2) for value in found)
+    return middle if least == most else Latex(rf"{middle}\newline {least} to {most}")
 
 
 def onset(result: Result) -> Latex:

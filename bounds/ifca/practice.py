@@ -56,7 +56,7 @@ ONE_SHOT = comparison(
     reading=(
         "A clustering with some clients of each cluster in another one is planted. Algorithm 1 "
         "and IFCA start from the same models, the means of the local fits in its clusters. "
-        "`truth` knows the clusters."
+        "The run called truth knows the clusters."
     ),
 )
 ONE_SHOT_IDENTITIES = comparison(
@@ -76,8 +76,8 @@ RESAMPLING = comparison(
     Contrast(left="reused", relation="<", right="resampled"),
     reading=(
         "Both runs have the same $2Tn'$ samples a client. The theorems' run takes $n'$ to "
-        "identify and $n'$ to descend in each iteration. `truth` knows the clusters and takes all "
-        "samples in every iteration."
+        "identify and $n'$ to descend in each iteration. The run called truth knows the clusters "
+        "and takes all samples in every iteration."
     ),
 )
 SUBSETS = share(

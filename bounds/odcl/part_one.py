@@ -204,8 +204,8 @@ LEMMA_9 = statement(
 )
 THEOREM_3_3_AS_PRINTED = statement(
     "odcl.thm3-3-as-printed",
-    "The floor of Theorem 3 without the number of clusters",
-    "Theorem 3, part 3, from Lemma 9",
+    "The step from Lemma 9 to part 3 of Theorem 3 drops the number of clusters",
+    "proof of Theorem 3, part 3 from Lemma 9",
     quantifiers=rf"\exists C\;{_OPTIMA}",
     observed=_FLOOR,
     terms={"floor": C * floor_sq},
@@ -215,14 +215,15 @@ THEOREM_3_3_AS_PRINTED = statement(
     reading=(
         "As $n$ grows, only the floor is left. Lemma 9 has the factor $K-1$, which the theorem's "
         "order would have to contain as a universal constant. The clusterings are any with "
-        "$\\epsilon_k\\le128/(c^2-128)$ at $c=100$, as in Lemma 9. At the theorem's own "
-        "requirement Part I makes no error at all: `odcl.thm3-exact`."
+        "$\\epsilon_k\\le128/(c^2-128)$ at $c=100$, as in Lemma 9. This is about the step and not "
+        "about the theorem: at its own requirement Part I makes no error at all (odcl.thm3-exact), "
+        "so that its floor is zero."
     ),
 )
 LEMMA_9_FLOOR = statement(
     "odcl.lemma9-floor",
     "A floor without the number of clusters",
-    "Theorem 3, part 3, corrected",
+    "proof of Theorem 3, part 3, corrected",
     quantifiers=_OPTIMA,
     observed=_FLOOR,
     terms={"floor": eps_k * reach_sq},
@@ -234,7 +235,7 @@ LEMMA_9_FLOOR = statement(
 LEMMA_9_FLOOR_ATTAINED = statement(
     "odcl.lemma9-floor-attained",
     "No smaller constant serves all optima",
-    "Theorem 3, part 3, the corrected floor is attained",
+    "proof of Theorem 3, part 3, the corrected floor is attained",
     quantifiers=r"\forall K,\epsilon_k\;\exists\{\theta_l^\star\},\{\epsilon_{kl}\}",
     observed=_FLOOR,
     relation=r"\ge",

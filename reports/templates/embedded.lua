@@ -37,6 +37,8 @@ local function raw(el, wrap)
       out = out .. "#link(" .. l .. ", context counter(page).at(" .. l .. ").first())"
     elseif name == "tableofcontents" then
       out = out .. "#outline(title: [Contents], depth: 1)"
+    elseif name == "FloatBarrier" then
+      out = out .. "#place.flush()"
     elseif name == "clearpage" or name == "newpage" then
       out = out .. "#pagebreak(weak: true)"
     elseif inner ~= "" then -- text that follows a command without arguments is not one
@@ -189,9 +191,11 @@ function Div(el)
 end
 
 -- The paper's figures stand at the top or the bottom of a page, as LaTeX places them: text fills
--- the page before a figure that is too large for the rest of it.
+-- the page before a figure that is too large for the rest of it.  A benchmark's figure follows its
+-- tables: at the bottom of the page it would stand below the next heading.
 function Figure(el)
-  if not (el.identifier:match("^fig:paper%-") or el.identifier == "fig:picture") then return nil end
+  local floats = el.identifier:match("^fig:paper%-") and not el.identifier:match("^fig:paper%-benchmark%-")
+  if not (floats or el.identifier == "fig:picture") then return nil end
   local place = el.identifier == "fig:picture" and "bottom" or "auto" -- not above the title
   local figure, placed = write({ el }):gsub("^#figure%(", "#figure(placement: " .. place .. ", ")
   if placed ~= 1 then error("a figure that is not one: " .. el.identifier) end

@@ -17,6 +17,7 @@ from reports.paper import (
     _sizes,
     abstract,
     choose_findings,
+    compare,
     comparisons,
     drawing,
     findings,
@@ -367,6 +368,36 @@ def test_a_run_without_a_benchmark_lists_its_comparisons_and_names_the_command()
     assert r"\section{Which method}" in source
     assert "benchmark few-samples" in source
     assert ["SUPPORTED" in line for line in comparisons(run)] == [True]
+
+
+def test_a_benchmark_leaves_columns_to_the_site_and_has_its_stars_behind_the_names() -> None:
+    table = {
+        "columns": ["", "method", "rank", "median error", "cpu", "theory"],
+        "rows": [["*", "a", "1", "0.2", "0.01", "inside"], ["", "b", "2", "0.5", "0.02", "-"]],
+    }
+    tables = [{"title": f"n = {n}"} | table for n in (8, 16, 32)]
+    document = {"benchmark": {"name": "own", "question": "Which?"}, "tables": tables}
+    run = load(FakeRun({"claim": {"p.a": named("p.a", "Fig. 2")}, "benchmark": {"own": document}}))
+    first, second = compare(run, {}, "pdf")[0]["tables"]
+    assert first.head == second.head == ["method", "rank", "median error", "theory"]
+    assert first.rows[0] == [r"a\,*", "1", "0.2", "inside"]
+    assert first.rows[1] == ["b", "2", "0.5", "-"]
+    assert first.align == "lrrl"
+    assert ("star" in first.caption, "star" in second.caption) == (True, False)
+
+
+@pytest.mark.skipif(bool(embedded_missing()), reason="needs pandoc and Typst")
+def test_a_figure_stands_in_its_own_section() -> None:
+    figure = (
+        r"\begin{figure}[tbp]\includegraphics{f.pdf}\caption{C}\label{fig:paper-%s}\end{figure}"
+    )
+    source = typst_source(
+        "\n\n".join([figure % "odcl-x", r"\FloatBarrier", figure % "benchmark-own"])
+    )
+    floating, _, after = source.partition("#place.flush()")
+    assert "placement: auto" in floating
+    assert "<fig:paper-benchmark-own>" in after
+    assert "placement" not in after
 
 
 def test_a_run_without_comparisons_has_no_section_on_methods(run: Run) -> None:

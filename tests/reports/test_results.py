@@ -163,6 +163,7 @@ def test_the_factor_of_a_theorem_has_its_range_over_the_cells_or_is_a_dash() -> 
         ([(2.0, 3.0, 4.0)], r"$3$\newline $2$ to $4$"),
         ([(0.0, 3.0, 4.0), (5.0, 6.0, 7.0)], r"$6$\newline $5$ to $7$"),
         ([(2.0, None, 4.0)], r"$50$\newline $33$ to $100$"),
+        ([(2.0, 2.0, 2.0)], "$2$"),  # one cell has no range
     ],
 )
 def test_a_measured_slack_goes_before_the_ratios_of_the_cells(slack: Any, expected: str) -> None:

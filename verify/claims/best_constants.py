@@ -30,7 +30,7 @@ _SHAPE = {"L": 1, "lam": 1, "delta_0": 1}
 _STEP = {**_SHAPE, "correct": 1, "p_j": 1, "m": 1, "n": 1, "v": 1}
 _TWO_POINTS = (
     "With one sample, two models and $\\lambda=L$ there is a law with two points, of which "
-    "`ifca.lemma3-attained` gives the probability $4X/(1+4X)$ of a wrong label."
+    "ifca.lemma3-attained gives the probability $4X/(1+4X)$ of a wrong label."
 )
 _SPIKES = {"Delta": 1, "lam": 1, "n": 1, "alpha": _QUARTER, "gap": _QUARTER}
 #: The exponent of the normal tail, where it is of order one below that of the bound.

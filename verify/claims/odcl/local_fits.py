@@ -543,7 +543,7 @@ NO_BIAS_TERM = Finding(
     "two values of $(x,y)$ it is at least $N\\Delta/(\\bar h^2n)$, whatever the number of users. "
     "For $d\\ge2$ the order hides the difference. The $\\nu$ of the appendix also lacks "
     "$\\mu^{-4}$: it changes with the unit of the loss.",
-    corrected="$\\log(2ed)$ for $\\log d$ (see `odcl.lemma4`, with explicit constants and without "
+    corrected="$\\log(2ed)$ for $\\log d$ (see odcl.lemma4, with explicit constants and without "
     "a term of order $n^{-3}$).",
     severity="edge",
 )

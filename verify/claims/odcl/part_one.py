@@ -378,15 +378,15 @@ SHARES = (
 
 CLUSTERS_IN_FLOOR = Finding(
     id="odcl-thm3-floor",
-    where="Theorem 3, part 3",
+    where="Proof of Theorem 3, part 3",
     headline="The error floor of inexact clustering lacks the factor $K-1$ of Lemma 9, which "
     "cannot be dropped.",
     printed="The mean squared error is of order $\\frac1{n|C_{(K)}'|}+\\frac1{n^2}+"
     "\\sum_{l\\ne k}\\epsilon_{kl}^2D_{kl}$.",
     found="Lemma 9 has the factor $K-1$. It cannot be dropped: with equal shares and the other "
     "optima in one place, far away, the floor is $K-1$ times the printed sum. This is about any "
-    "inexact clustering. At the requirement of Theorem 3 there is no floor, see "
-    "`odcl.thm3-exact`.",
+    "inexact clustering, and Theorem 3 itself stands: at its requirement Part I makes no error "
+    "(odcl.thm3-exact), so that its floor is zero.",
     corrected="$\\epsilon_k\\sum_{l\\ne k}\\epsilon_{kl}D_{kl}$ in the place of the sum, with "
     "constant one. It gives the $\\epsilon_k^2D_{\\max}$ of Remark 19.",
     severity="proof",
