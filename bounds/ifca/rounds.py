@@ -12,7 +12,6 @@ from bounds.ifca.assumptions import (
     CLOSENESS,
     balanced,
     prefactor,
-    rate,
     statement,
 )
 from bounds.ifca.symbols import (
@@ -23,7 +22,6 @@ from bounds.ifca.symbols import (
     Delta,
     T,
     alpha,
-    c,
     c_2,
     c_3,
     c_4,
@@ -140,26 +138,24 @@ COROLLARY_1_SEPARATION = statement(
     "Proof of Corollary 1: the separation condition bounds the initial error floor",
     "proof of Corollary 1, condition (b)",
     kind="deterministic",
-    quantifiers=r"\exists c_2,c_3,c_4>0\;\forall m,n',d,p,\sigma,\alpha_0,\Delta",
+    quantifiers=r"\forall c_2,c_3,c_4>0\;\exists C_\Delta\;\forall m,n',d,p,\sigma,\alpha_0,\Delta",
     observed=r"2\varepsilon_0",
     terms=(Term(name="eighth", expr=Delta / 8),),
     definitions={EPSILON_0: c_2 * FLOOR + c_3 * sp.exp(-c_4 * SIGNAL)},
-    constants=(
-        prefactor(c_2, "statistical floor", high=1e2),
-        prefactor(c_3, "misidentification", high=1e2),
-        rate(c_4, "misidentification rate"),
-    ),
     assumptions=(
         *CLOSENESS,
         Assumption(
             name="separation",
             left=Delta,
-            right=FLOOR + sp.exp(-c * SIGNAL),
-            constant=C_Delta,
+            right=C_Delta * (FLOOR + sp.exp(-c_4 * SIGNAL)),
+            note="Assumption 2 with $c=c_4$ and a hidden constant $C_\\Delta$",
         ),
+        Assumption(name="large constant for the floor", left=C_Delta, right=16 * c_2),
+        Assumption(name="large constant for the labels", left=C_Delta, right=16 * c_3),
     ),
     reading=(
-        "$\\varepsilon_0$ is Theorem 1's floor plus its third term at $\\alpha_0$. With "
-        "$c_2=c_3=1$ and $c_4=c$ the condition holds for $C_\\Delta\\ge16$."
+        "$\\varepsilon_0$ is Theorem 1's floor plus its third term at $\\alpha_0$. The theorem "
+        "gives $c_2,c_3,c_4$, whatever they are. The separation has a constant that is large "
+        "enough, and 'some universal constant c', for which $c_4$ may be taken."
     ),
 )

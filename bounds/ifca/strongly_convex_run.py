@@ -180,29 +180,55 @@ SEPARATION = Assumption(
 )
 SMALLEST = Assumption(name="smallest cluster", left=p, right=sp.log(m * n) / m, constant=C_p)
 _B = (Term(name="eighth", expr=KAPPA * Delta / 8),)
-_FLOOR_OF_B = r"\frac{8L}{p\lambda}\frac v{\delta L\sqrt{pmn'}}"
+#: The three terms of the floor at the start, with unit constants.
+NOISE = v / (delta * L * sp.sqrt(p * m * n))
+STRANGERS = eta**2 * k / (delta * ALPHA_0**2 * lam**2 * Delta**4 * n)
+STRANGERS_NOISE = (
+    v
+    * eta
+    * k ** sp.Rational(3, 2)
+    / (delta ** sp.Rational(3, 2) * ALPHA_0 * lam * L * Delta**2 * sp.sqrt(m) * n)
+)
+#: (b) says that the floor is at most a share of Delta.  Each of the three terms may take a third.
+_SHARE = 3 * 64 * sp.sqrt(L / lam) ** 3 / p
+#: Each term of the floor, without the powers of alpha_0, m, n' and Delta, times what (b) asks for.
+NEEDED = {
+    "noise": (C_Delta, _SHARE * v / (delta * L * sp.sqrt(p))),
+    "strangers": (C_Delta**5, _SHARE * eta**2 * k / (delta * lam**2)),
+    "strangers' noise": (
+        C_Delta**3,
+        _SHARE * v * eta * k ** sp.Rational(3, 2) / (delta ** sp.Rational(3, 2) * lam * L),
+    ),
+}
 A6 = statement(
     "ifca.a6-separation",
     "Assumption 6 gives the separation that the proof uses, for a fixed smallest share",
     "proof of Corollary 2, condition (b), corrected",
     kind="deterministic",
-    quantifiers=r"\forall\lambda\le L,v,\delta,m,n',\alpha_0,\Delta\le2,p",
-    observed=_FLOOR_OF_B,
+    quantifiers=r"\forall\lambda\le L,v,\eta,k,p,\delta\;\exists C_\Delta\;"
+    r"\forall m,n',\alpha_0,\Delta\le2",
+    observed=r"\frac{8L}{p\lambda}\varepsilon_0",
     terms=_B,
     assumptions=(
-        Assumption(
-            name="separation",
-            left=Delta,
-            right=64 * v / delta * sp.sqrt(L / (lam * p) ** 3) * _RATES,
-            note="the constant depends on $p$",
-            added=True,
+        Assumption(name="separation", left=Delta, right=C_Delta * _RATES),
+        *(
+            Assumption(
+                name=f"large constant for the {name}",
+                left=left,
+                right=right,
+                note="the constant depends on $p$",
+                added=True,
+            )
+            for name, (left, right) in NEEDED.items()
         ),
         SMALLEST,
     ),
     reading=(
-        "With the hidden constant $64v\\sqrt L/(\\delta(\\lambda p)^{3/2})$ the first term meets "
-        "(b). It is no "
-        "logarithm when $p$ is as small as $\\log(mn')/m$, which Assumption 6 allows."
+        "$\\varepsilon_0$ is the floor at the start, with all of its three terms and unit "
+        "constants. The first power in the maximum serves the second term, the second power the "
+        "third term, and both are at least $1/\\sqrt{mn'}$, which serves the first. The hidden "
+        "constant $C_\\Delta$ is no logarithm when $p$ is as small as $\\log(mn')/m$, which "
+        "Assumption 6 allows."
     ),
 )
 

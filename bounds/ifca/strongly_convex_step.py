@@ -81,6 +81,14 @@ EQ_25 = statement(
     quantifiers=_COUNTS,
     observed=r"\hat\gamma\frac v{\delta_0\sqrt{n'|S_1\cap S_1^*|}}",
     terms=(Term(name="fluctuation", expr=2 * v / (delta_0 * L * sp.sqrt(p * m * n))),),
+    assumptions=(
+        Assumption(
+            name="another cluster",
+            left=1 - p,
+            right=p_j,
+            note="with $k\\ge2$ some other cluster has a share of at least $p$",
+        ),
+    ),
     uses=("ifca.eq23", "ifca.half-correct-sc"),
 )
 EQ_25_SHARP = EQ_25.variant(

@@ -61,7 +61,7 @@ IFCA = (
     Best(claim="ifca.eq23", form=v / (delta_0**C * sp.sqrt(n * RIGHT)), stated=_ONE, best=_HALF,
          fails="<", at={**_STEP, "delta_0": sp.exp(-2)}, on_the_way=(("exp", 1 - 2 * C),)),
     Best(claim="ifca.eq25", form=C * v / (delta_0 * L * sp.sqrt(p * m * n)), stated=sp.Integer(2),
-         best=_ONE, fails="<", at={**_STEP, "smaller": 1}),
+         best=_HALF, fails="<", at={**_STEP, "smaller": 1, "p_j": _HALF}),
     Best(claim="ifca.thm2-contraction", form=1 - C * p * lam / L, stated=sp.Rational(1, 8),
          best=_QUARTER, fails=">", at={**_STEP, "correct": _QUARTER, "smaller": 1, "m": 4}),
 )  # fmt: skip

@@ -16,11 +16,11 @@ STATEMENTS = stated("ifca")
 
 #: No two values are equal, so that no letter can take another one's place.
 V: dict[str, float] = {
-    "C_1": 3.7, "Delta": 1.7, "L": 3.1, "N": 19.0, "T": 47.0, "alpha": 0.21, "alpha_0": 0.23,
-    "c": 2.9, "c_2": 5.3, "c_3": 7.9, "c_4": 0.31, "d": 5.0, "delta": 0.03, "epsilon_0": 0.013,
-    "eta": 1.1, "gamma": 0.27, "k": 4.0, "lam": 0.6, "m": 83.0, "n": 29.0, "p": 0.19,
-    "p_max": 0.41, "q": 2.6, "rho": 0.83, "sigma": 0.47, "theta_max": 0.9, "v": 2.1,
-    "varepsilon": 0.017,
+    "C_1": 3.7, "C_Delta": 2.3, "Delta": 1.7, "L": 3.1, "N": 19.0, "T": 47.0, "alpha": 0.21,
+    "alpha_0": 0.23, "c": 2.9, "c_2": 5.3, "c_3": 7.9, "c_4": 0.31, "d": 5.0, "delta": 0.03,
+    "epsilon_0": 0.013, "eta": 1.1, "gamma": 0.27, "k": 4.0, "lam": 0.6, "m": 83.0, "n": 29.0,
+    "p": 0.19, "p_j": 0.37, "p_max": 0.41, "q": 2.6, "rho": 0.83, "sigma": 0.47,
+    "theta_max": 0.9, "v": 2.1, "varepsilon": 0.017,
 }  # fmt: skip
 
 
@@ -97,6 +97,11 @@ SIDES: dict[str, Sides] = {
 CONFERENCE = "ifca.neurips-"
 
 
+def a6_needs(v: Values) -> float:
+    """Three terms of the floor share condition (b), epsilon_0 <= p (lambda/L)^(3/2) Delta/64."""
+    return 3 * 64 * condition_number(v) ** 1.5 / v["p"]
+
+
 def three(v: Values) -> tuple[float, float]:
     return 3 * v["p"], v["p_max"]
 
@@ -143,10 +148,32 @@ OWN: dict[tuple[str, str], Sides] = {
         quadratic(v),
         (v["q"] + 2) / 3 * log(v["m"]),
     ),
-    ("ifca.a6-separation", "separation"): lambda v: (
-        v["Delta"],
-        64 / v["delta"] * v["v"] * sqrt(condition_number(v)) / v["lam"] / v["p"] ** 1.5 * a6(v),
+    ("ifca.a6-separation", "separation"): lambda v: (v["Delta"], v["C_Delta"] * a6(v)),
+    ("ifca.a6-separation", "large constant for the noise"): lambda v: (
+        v["C_Delta"],
+        a6_needs(v) * v["v"] / v["delta"] / v["L"] / sqrt(v["p"]),
     ),
+    ("ifca.a6-separation", "large constant for the strangers"): lambda v: (
+        v["C_Delta"] ** 5,
+        a6_needs(v) * v["k"] * (v["eta"] / v["lam"]) ** 2 / v["delta"],
+    ),
+    ("ifca.a6-separation", "large constant for the strangers' noise"): lambda v: (
+        v["C_Delta"] ** 3,
+        a6_needs(v) * v["v"] * v["eta"] * (v["k"] / v["delta"]) ** 1.5 / v["lam"] / v["L"],
+    ),
+    ("ifca.cor1-condition-b", "separation"): lambda v: (
+        v["Delta"],
+        v["C_Delta"] * (floor(v) + exp(-v["c_4"] * quadratic(v))),
+    ),
+    ("ifca.cor1-condition-b", "large constant for the floor"): lambda v: (
+        v["C_Delta"],
+        16 * v["c_2"],
+    ),
+    ("ifca.cor1-condition-b", "large constant for the labels"): lambda v: (
+        v["C_Delta"],
+        16 * v["c_3"],
+    ),
+    ("ifca.eq25", "another cluster"): lambda v: (1 - v["p"], v["p_j"]),
     ("ifca.eq22-sharp", "short step"): lambda v: (2 / (v["L"] + v["lam"]), v["gamma"]),
 }
 

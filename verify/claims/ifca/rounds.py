@@ -285,19 +285,21 @@ def separation(statement: Statement, profile: Profile) -> Search:
 
     The signal-to-noise ratio is a free number here: no relation of Delta and sigma is used.
     """
-    constants = {"c_2": 1.0, "c_3": 1.0, "c_4": HIDDEN["c"], "C_Delta": HIDDEN["C_Delta"]}
     (least,) = (a for a in statement.assumptions if a.name == "separation")
 
     def full(point: Point) -> dict[str, float]:
-        """A point with rho, the n' of its signal, and the smallest Delta."""
+        """A point with rho, the n' of its signal, the hidden constant, and the smallest Delta."""
         rho = 1.0 / point["sigma"] ** 2
         n = point["signal"] * ((rho + 1) / (point["alpha"] * rho)) ** 2
-        v = {**constants, **point, "c": HIDDEN["c"], "rho": rho, "n": n}
+        large = 16.0 * point["room"] * max(point["c_2"], point["c_3"])
+        v = {**point, "C_Delta": large, "rho": rho, "n": n}
         # just above the smallest, so that rounding leaves the point inside the condition
-        return {**v, "Delta": (1 + 1e-12) * constants["C_Delta"] * float(evaluate(least.right, v))}
+        return {**v, "Delta": (1 + 1e-12) * float(evaluate(least.right, v))}
 
     noise = "noise standard deviation, with $\\rho=1/\\sigma^2$ whatever $\\Delta$ is"
     signal = "value of $(\\alpha_0\\rho/(\\rho+1))^2n^\\prime$, which sets $n^\\prime$"
+    room = "hidden constant $C_\\Delta$ over $16\\max(c_2,c_3)$"
+    symbols = ("alpha", "sigma", "rho", "m", "n", "d", "p", "Delta", "c_2", "c_3", "c_4", "C_Delta")
     return search(
         statement,
         profile,
@@ -309,12 +311,12 @@ def separation(statement: Statement, profile: Profile) -> Search:
             "d": LogInterval(1.0, 1e4),
             "p": LogInterval(1e-3, 0.5),
             "signal": LogInterval(1e-2, 1e2, meaning=signal),
+            "c_2": LogInterval(1e-2, 1e2),
+            "c_3": LogInterval(1e-2, 1e2),
+            "c_4": LogInterval(1e-3, 10.0),
+            "room": LogInterval(0.5, 10.0, meaning=room),
         },
         at=full,
-        constants=constants,
-        everywhere=Everywhere(
-            dict.fromkeys(("alpha", "sigma", "rho", "m", "n", "d", "p", "Delta"), POSITIVE),
-            constants={"c": HIDDEN["c"]},
-        ),
+        everywhere=Everywhere(dict.fromkeys(symbols, POSITIVE)),
         budget=min(profile.searches, 1000),
     )

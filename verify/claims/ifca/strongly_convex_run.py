@@ -30,7 +30,7 @@ import sympy as sp
 from bounds.ifca import strongly_convex_run as sr
 from bounds.ifca import strongly_convex_step as ss
 from bounds.ifca.lemma_3 import L, lam, v
-from bounds.ifca.symbols import Delta, T, k, m, n, p, p_j, varepsilon
+from bounds.ifca.symbols import C_Delta, Delta, T, k, m, n, p, p_j, varepsilon
 from bounds.statement import Statement, evaluate
 from trials.experiments.ifca import strongly_convex as experiments
 from trials.experiments.ifca.strongly_convex import SC_RUN
@@ -357,28 +357,38 @@ SMALL_SHARE = Finding(
     "grows; or (b) itself is assumed.",
     severity="edge",
 )
-_SEPARATION = "separation $\\Delta$ over what the corrected condition asks for, which sets $v$"
 _SIZES: Ranges = {
     "alpha_0": Interval(1e-2, 0.49),
     "Delta": LogInterval(1e-3, 2.0),
     "m": LogInterval(10.0, 1e12),
     "n": LogInterval(1.0, 1e30),
+    "k": LogInterval(2.0, 100.0),
     "p": LogInterval(1e-3, 0.5),
     "lam": LogInterval(1e-2, 1e2, meaning=LAM.meaning),
     "condition": LogInterval(1.0, 1e2, meaning=CONDITION),
-    "separation": LogInterval(0.1, 1e3, meaning=_SEPARATION),
+    "noise": LogInterval(
+        1e-3, 2.0, meaning="noise $v$ of a gradient over the largest that is allowed"
+    ),
+    "spread": LogInterval(
+        1e-3, 2.0, meaning="deviation $\\eta$ of a loss over the largest that is allowed"
+    ),
     "delta": LogInterval(1e-3, 0.9),
 }
 
 
-_HALF = sp.Rational(1, 2)
+_HALF, _THIRD = sp.Rational(1, 2), sp.Rational(1, 3)
 _A1, _M1, _N1 = sp.symbols("a_1 m_1 n_1", positive=True)
 #: Roots of alpha_0, m and n', in which both rates are powers.
 _RATE_1 = 1 / (_A1**6 * _N1**6)
 _RATE_2 = 1 / (_A1**5 * _M1 * _N1**10)
 _LEAST = 1 / (_M1**3 * _N1**15)
-_ASKED = 64 * v / ss.delta * sp.sqrt(L / (lam * p) ** 3)
 _LARGER = sp.Max(_RATE_1, _RATE_2)
+_IN_ROOTS = {m: _M1**6, n: _N1**30, sr.ALPHA_0: _A1**15}
+_TERMS = tuple(
+    (term / sr.A * 8 / sr.KAPPA).subs(_IN_ROOTS)
+    for term in (sr.NOISE, sr.STRANGERS, sr.STRANGERS_NOISE)
+)
+(_C1, _NEED_1), (_C5, _NEED_2), (_C3, _NEED_3) = sr.NEEDED.values()
 
 
 def _powers(x: sp.Symbol, q: int) -> sp.Expr:
@@ -386,7 +396,19 @@ def _powers(x: sp.Symbol, q: int) -> sp.Expr:
     return sp.Add(*(x**i for i in range(q)))
 
 
-#: The larger of the two rates is at least the second one, and that is at least 1/sqrt(mn').
+def _power(rate: sp.Expr, q: int) -> tuple[Any, ...]:
+    """Delta >= C rate to the power q."""
+    asked = C_Delta * rate
+    between = sp.Add(*(Delta ** (q - 1 - i) * asked**i for i in range(q)))
+    return (">=", Delta**q, asked**q, ("sum", 1, ("*", between, Delta - asked)))
+
+
+def _third(term: sp.Expr, by: sp.Expr, *parts: Any) -> tuple[Any, ...]:
+    """A term of the floor is at most a third of Delta: ``by`` times the room has these parts."""
+    return (">=", Delta / 3, term, ("sum", by, ("+", *parts)))
+
+
+#: Delta is at least C times either rate, and the second one is at least 1/sqrt(mn').
 _SEPARATED: tuple[Any, ...] = (
     ("let", m, _M1, "power", 6),
     ("let", n, _N1, "power", 30),
@@ -395,34 +417,52 @@ _SEPARATED: tuple[Any, ...] = (
     (">=", _N1, 1, ("sum", _powers(_N1, 30), _N1**30 - 1)),
     (">=", 1, _A1, ("sum", _powers(_A1, 15), ("+", _HALF, _HALF - _A1**15))),
     (">=", _RATE_2, _LEAST),
-    (">=", Delta, _ASKED * _LEAST, ("cases", _RATE_1 - _RATE_2), ("sum", 1, (
-        "+", Delta - _ASKED * _LARGER, ("*", _ASKED, _LARGER - _RATE_2),
-        ("*", _ASKED, _RATE_2 - _LEAST),
+    *(
+        (">=", Delta, C_Delta * rate, ("cases", _RATE_1 - _RATE_2), ("sum", 1, (
+            "+", Delta - C_Delta * _LARGER, ("*", C_Delta, _LARGER - rate),
+        )))
+        for rate in (_RATE_1, _RATE_2)
+    ),
+    (">=", Delta, C_Delta * _LEAST, ("sum", 1, (
+        "+", Delta - C_Delta * _RATE_2, ("*", C_Delta, _RATE_2 - _LEAST),
     ))),
-    ("sum", 1, ("*", sp.sqrt(lam / L) / 8, Delta - _ASKED * _LEAST)),
+    _power(_RATE_1, 5),
+    _power(_RATE_2, 3),
+    _third(_TERMS[0], 1, ("*", _THIRD, Delta - C_Delta * _LEAST),
+           ("*", _LEAST / 3, C_Delta - _NEED_1)),
+    _third(_TERMS[1], Delta**4, ("*", _THIRD, Delta**5 - C_Delta**5 * _RATE_1**5),
+           ("*", _RATE_1**5 / 3, C_Delta**5 - _NEED_2)),
+    _third(_TERMS[2], Delta**2, ("*", _THIRD, Delta**3 - C_Delta**3 * _RATE_2**3),
+           ("*", _RATE_2**3 / 3, C_Delta**3 - _NEED_3)),
+    ("sum", 1, ("+", *(("*", sr.KAPPA / 8, Delta / 3 - term) for term in _TERMS))),
 )  # fmt: skip
 
 
 @claim("ifca.a6-separation", sr.A6, finding=SMALL_SHARE, hidden={"C_p": 1.0})
 def separation(statement: Statement, profile: Profile) -> Search:
-    """The first term of the floor against condition (b)."""
+    """The floor at the start against condition (b)."""
+    (powers,) = (a.right for a in statement.assumptions if a.name == "separation")
 
     def symbols(point: Point) -> dict[str, float]:
-        """The noise is that at which Delta is so many times what is asked for."""
-        at = {**point, "L": point["lam"] * point["condition"]}
-        asked = float(evaluate(statement.assumptions[0].right, {**at, "v": 1.0}))
-        return {**at, "v": at["Delta"] / (at["separation"] * asked)}
+        """The largest hidden constant, and the noise and the spread that it allows."""
+        at = {**point, "L": point["lam"] * point["condition"], "C_Delta": 1.0, "v": 1.0, "eta": 1.0}
+        c = at["Delta"] / float(evaluate(powers, at)) / (1 + 1e-12)
+        by_noise, by_strangers, by_both = (float(evaluate(x, at)) for _, x in sr.NEEDED.values())
+        spread = point["spread"] * math.sqrt(c**5 / by_strangers)
+        noise = point["noise"] * min(c / by_noise, c**3 / (by_both * spread))
+        return {**at, "C_Delta": c, "eta": spread, "v": noise}
 
+    names = ("alpha_0", "Delta", "C_Delta", "p", "lam", "L", "v", "eta", "k", "delta")
     return search(
         statement,
         profile,
-        ss.FLOOR / sr.A,
+        (sr.NOISE + sr.STRANGERS + sr.STRANGERS_NOISE) / sr.A,
         _SIZES,
         at=symbols,
         constants={"C_p": 1.0},
         everywhere=Everywhere(
             {
-                **dict.fromkeys(("alpha_0", "Delta", "p", "lam", "L", "v", "delta"), POSITIVE),
+                **dict.fromkeys(names, POSITIVE),
                 **dict.fromkeys(("m", "n"), LogInterval(1.0, math.inf)),
             },
             given=((L, lam), (sp.Rational(1, 2), sr.ALPHA_0)),
