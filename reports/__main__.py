@@ -52,7 +52,13 @@ def _build(*, run: str, out_dir: str | None, **options: Any) -> None:
         **options,
     )
     for path in result.opened:
-        print(path)
+        _say(str(path))
+
+
+def _say(line: str) -> None:
+    """Print a line, with a question mark for a character that the terminal does not have."""
+    encoding = sys.stdout.encoding or "utf-8"
+    print(printable(line).encode(encoding, "replace").decode(encoding))
 
 
 def _explain(error: BaseException, inputs: list[str]) -> int:

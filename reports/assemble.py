@@ -53,12 +53,29 @@ def _timestamp(run: Run) -> int:
 
 
 def _write(path: Path, content: str | bytes) -> Path:
-    """Write a file so that no reader ever finds it half written."""
+    """Write a file so that no reader ever finds it half written.
+
+    A link that stands in its place is replaced and not followed.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(path.name + ".part")
-    partial.write_bytes(content.encode() if isinstance(content, str) else content)
+    partial.unlink(missing_ok=True)
+    with partial.open("xb") as file:
+        file.write(content.encode() if isinstance(content, str) else content)
     os.replace(partial, path)
     return path
+
+
+def _refuse_links(folder: Path) -> None:
+    """Refuse a report's folder inside a run that is a link, or holds one to another folder.
+
+    A run may come from a stranger, whose link could lead anywhere.
+    """
+    for path in (folder, *folder.rglob("*")):
+        if path.is_symlink() and path.is_dir():
+            raise ReportError(
+                f"{path}: is a link to another folder; name the folder of the report with --output"
+            )
 
 
 def write_report(
@@ -212,6 +229,8 @@ def build(
     try:
         with RunStore.open(run_dir / STORE_NAME, readonly=True) as store:
             folder = Path(out_dir) if out_dir is not None else run_dir / "report"
+            if out_dir is None:
+                _refuse_links(folder)
             if fragments_of:
                 paths = write_fragments(store, folder, fragments_of)
                 return BuildResult(paths=paths, engine=None, opened=paths[-1:])

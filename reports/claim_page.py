@@ -236,13 +236,22 @@ def _apart(evidence: Evidence) -> Latex:
     return join_sentences(*map(Latex, lines))
 
 
+def _figure_path(name: str, figure: Figure, form: figures.Form) -> str:
+    return f"figures/{name}-{slug(figure.name)[:80]}.{form}"
+
+
+def first_figure(tried: Tried, form: figures.Form) -> str:
+    """The file of the first figure on a claim's page.  The claim has one."""
+    return _figure_path(tried.name, tried.evidence.figures[0], form)
+
+
 def _figures(
     stored: Sequence[Figure], name: str, files: Files, form: figures.Form
 ) -> list[dict[str, Latex]]:
     """The drawn figures, added to ``files`` under names of their own."""
     drawn = []
     for figure in stored:
-        path = f"figures/{name}-{slug(figure.name)[:80]}.{form}"
+        path = _figure_path(name, figure, form)
         while path in files:
             path = f"{path.removesuffix(f'.{form}')}-x.{form}"
         files[path] = figures.render(figure, form=form)

@@ -39,7 +39,7 @@ Files = dict[str, str | bytes]
 
 MAX_ROWS = 16
 #: A limit at the end of a note.
-_LIMIT = re.compile(r": at most ([-+]?\d[.\d]*(?:e[-+]?\d{1,12})?)$")
+_LIMIT = re.compile(r": at most ([-+]?\d+\.?\d*(?:e[-+]?\d{1,12})?)$")
 
 
 def _split_names(cells: Sequence[Cell]) -> tuple[list[str], list[str]]:
@@ -59,7 +59,7 @@ def assignment(params: Params, names: Sequence[str]) -> Latex:
     for name in names:
         if name in params:
             symbol, amount = parameter(name), value(params[name])
-            if symbol[0] == symbol[-1] == amount[0] == amount[-1] == "$":
+            if all(text.startswith("$") and text.endswith("$") for text in (symbol, amount)):
                 shown.append(f"${symbol[1:-1]}={amount[1:-1]}$")
             else:
                 shown.append(f"{symbol} {amount}")
@@ -77,6 +77,9 @@ _MEASURES = (
     "ratio",
     "verdict",
     "note",
+    "quantile",
+    "relation",
+    "void",
 )
 
 

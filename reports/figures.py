@@ -24,6 +24,7 @@ from matplotlib.lines import Line2D
 from matplotlib.markers import TICKDOWN, TICKLEFT, MarkerStyle
 
 from reports.cache import keep
+from reports.errors import ReportError
 from reports.lettering import FONTS, label, remember_formulas, wrap
 from reports.marks import Entries, colour_scale, draw_panel, numbers
 from reports.schema import Figure as FigureData
@@ -278,11 +279,20 @@ def render(data: FigureData, width: float = TEXT_WIDTH_INCHES, form: Form = "pdf
 
     A PDF embeds its fonts.  An SVG draws its letters as shapes and has no background, so that a
     page of any colour can show it.
+
+    Raises
+    ------
+    ReportError
+        When the drawing program refuses the numbers.
     """
     key = b"\0".join(
         (msgspec.msgpack.encode(data, order="sorted"), f"{width!r} {form}".encode(), _drawer())
     )
-    return keep(key, lambda: _draw_panels(data, width, form))
+    try:
+        return keep(key, lambda: _draw_panels(data, width, form))
+    except (ValueError, ArithmeticError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise ReportError(f"the figure {data.name[:80]!r} cannot be drawn: {reason}") from None
 
 
 def _draw_panels(data: FigureData, width: float, form: Form) -> bytes:

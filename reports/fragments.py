@@ -25,7 +25,7 @@ from reports.characters import MACROS, Latex
 from reports.claim_page import claim_page
 from reports.claim_tables import Files, cell_table
 from reports.errors import ReportError
-from reports.reading import COLOURS, Tried, slug
+from reports.reading import COLOURS, Tried
 from reports.text import TEXT_WIDTH_INCHES
 
 #: Inches of a column of a two-column article.
@@ -36,17 +36,23 @@ FOLDER = "fragments"
 def choose(claims: Sequence[Tried], patterns: Sequence[str]) -> list[Tried]:
     """The claims whose ids match one of the patterns (``*`` and ``?`` are wildcards).
 
+    Square brackets are those of an id, as in ``ifca.thm1[m=400]``.
+
     Raises
     ------
     ReportError
         For a pattern that matches no claim of the run.
     """
+
+    def matches(claim: Tried, pattern: str) -> bool:
+        return fnmatchcase(claim.key, pattern.replace("[", "[[]"))
+
     for pattern in patterns:
-        if not any(fnmatchcase(claim.key, pattern) for claim in claims):
+        if not any(matches(claim, pattern) for claim in claims):
             raise ReportError(
                 f"--fragments {pattern!r} matches no claim of this run; its report lists them"
             )
-    return [claim for claim in claims if any(fnmatchcase(claim.key, p) for p in patterns)]
+    return [claim for claim in claims if any(matches(claim, p) for p in patterns)]
 
 
 def macros() -> str:
@@ -72,7 +78,7 @@ def fragment(tried: Tried) -> tuple[dict[str, Any], Files]:
     page = claim_page(tried, {})
     drawn = []
     for figure, shown in zip(tried.evidence.figures, page["figures"], strict=True):
-        stem = f"{tried.name}-{slug(figure.name)[:80]}"
+        stem = str(shown["path"]).removeprefix("figures/").removesuffix(".pdf")
         for suffix, width in (("column", COLUMN_WIDTH_INCHES), ("text", TEXT_WIDTH_INCHES)):
             files[f"{FOLDER}/figures/{stem}-{suffix}.pdf"] = figures.render(figure, width=width)
         drawn.append({"stem": Latex(stem), "caption": shown["caption"], "label": shown["label"]})

@@ -107,7 +107,7 @@ def label(text: str) -> str:
         formula = f"${_expand(piece)}$"
         try:
             parser.parse(formula)
-        except ValueError:
+        except (ValueError, RecursionError):  # a stranger's formula may be nested without end
             formula = plain(re.sub(r"[\\{}]", "", piece))
         out.append(formula)
     return "".join(out)

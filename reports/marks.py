@@ -7,6 +7,7 @@ dash pattern, so that a grey print can be read as well.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from itertools import cycle, pairwise
 from typing import Any
@@ -143,7 +144,7 @@ def _widen(ax: Any, series: Sequence[Series], scale: str) -> None:
     if len(places) == 1:
         (x,) = places
         if scale == "log" and x > 0:
-            ax.set_xlim(x / 2, 2 * x)
+            ax.set_xlim(x / 2, min(2 * x, sys.float_info.max))
         elif scale != "log":
             ax.set_xlim(x - 1, x + 1)
 

@@ -72,7 +72,7 @@ def abstract(claims: Sequence[Tried], summary: Summary) -> Latex:
     surprising = [claim for claim in claims if claim.as_expected is False]
     parts = [
         f"{plural(len(claims), 'claim was', 'claims were')} tried with {plural(trials, 'trial')}"
-        f" ({number(failed)} failed): {words}."
+        f" ({number(failed)} failed){f': {words}' if words else ''}."
     ]
     if identities:
         parts.append(

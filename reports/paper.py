@@ -54,7 +54,7 @@ _STARRED = (
 #: What a claim of a kind observes, and the relation of the stated value.
 _OBSERVED = {
     "probability": ("failure rate", "at most"),
-    "upper bound": ("failure rate", "at most"),
+    "upper bound": ("value", "at most"),
     "expectation": ("mean", "at most"),
     "rate": ("exponent", ""),
     "identity": ("left side", "equal to"),
@@ -130,6 +130,9 @@ def _counterexample(claim: Tried) -> Latex:
     if not re.match(r"(log of|share by which)", witness.description):
         parts.append(str(prose(capital(sentence(witness.description)))))
     if witness.observed is not None and witness.bound is not None:
+        if claim.claim.kind == "expectation" and claim.evidence.cells:
+            side = claim.evidence.cells[0].relation  # a mean may be bounded on either side
+            relation = "equal to" if side == "equals" else side
         stated = " ".join(word for word in ("stated", relation) if word)
         if claim.claim.kind == "deterministic":
             stated = "right side"
@@ -403,6 +406,11 @@ def reprinted(run: Run) -> list[PrintedTable]:
     return list(found.values())[:_REPRINTED]
 
 
+def _confidence(level: float) -> Latex:
+    """One less an error level, which is never rounded to one."""
+    return number(1 - level) if level >= 1e-3 else Latex(f"$1-{number(level)[1:-1]}$")
+
+
 def sure(run: Run) -> list[tuple[Latex, Latex]]:
     """How sure the verdicts are: the level, the controls, the mutation score, the limits."""
     claims = [claim for claim in run.claims if claim.verdict != "NOT RUN"]
@@ -411,8 +419,8 @@ def sure(run: Run) -> list[tuple[Latex, Latex]]:
     if level is not None:
         told.append((
             "Level",
-            f"With probability {number(1 - level)} at least, no true claim of this run is called "
-            "refuted. The level is split over the claims, whatever their dependence.",
+            f"With probability {_confidence(float(level))} at least, no true claim of this run is "
+            "called refuted. The level is split over the claims, whatever their dependence.",
         ))  # fmt: skip
     placebos = [c for c in claims if any(t.title == "Placebos" for t in c.evidence.tables)]
     empty = sum(cell.void != "" for claim in placebos for cell in claim.evidence.cells)

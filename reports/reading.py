@@ -63,12 +63,22 @@ class Tried:
 
     @property
     def as_expected(self) -> bool | None:
-        """Whether the verdict is the expected one, or None where none is expected."""
-        return None if not self.claim.expected else self.claim.expected.upper() == self.verdict
+        """Whether the verdict is the expected one, or None where none is expected.
+
+        A claim that failed has no verdict of its own.
+        """
+        if not self.claim.expected:
+            return None
+        return not self.evidence.error and self.claim.expected.upper() == self.verdict
 
     @property
     def answer(self) -> str:
-        """The evidence in one sentence.  That of a search says by how much the statement holds."""
+        """The evidence in one sentence.  That of a search says by how much the statement holds.
+
+        That of a claim that failed gives the error.
+        """
+        if self.evidence.error:
+            return f"{self.evidence.summary}: {self.evidence.error}"
         return _CLOSEST.sub(self._spare, self.evidence.summary, count=1)
 
     def _spare(self, found: re.Match[str]) -> str:
@@ -102,8 +112,8 @@ def slug(text: str) -> str:
 
 def _natural(text: str) -> list[tuple[int, int, str]]:
     """A sorting key that counts numbers inside text as numbers."""
-    parts = re.split(r"([0-9]+)", text)
-    return [(1, int(p), "") if p.isdigit() else (0, 0, p) for p in parts]
+    parts = re.split(r"([0-9]+)", text)  # the numbers stand at the odd places
+    return [(1, int(p), "") if i % 2 else (0, 0, p) for i, p in enumerate(parts)]
 
 
 def sort_claims(

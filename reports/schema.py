@@ -18,7 +18,9 @@ from reports.errors import ReportError
 
 Text = Annotated[str, Meta(max_length=20_000)]
 Short = Annotated[str, Meta(max_length=2_000)]
-Number = int | float | None
+#: An integer of a record.  Larger ones are no numbers of trials and no floats.
+Whole = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+Number = Whole | float | None
 Scalar = str | int | float | bool | None
 Row = Annotated[list[Scalar], Meta(max_length=64)]
 Numbers = Annotated[list[Number], Meta(max_length=100_000)]
@@ -37,8 +39,8 @@ class Cell(Record, frozen=True, kw_only=True):
     """
 
     params: Params = {}
-    n_trials: int = 0
-    n_failed: int = 0
+    n_trials: Whole = 0
+    n_failed: Whole = 0
     observed: Number = None
     quantile: Number = None
     se: Number = None
@@ -68,13 +70,20 @@ class Series(Record, frozen=True, kw_only=True):
     """
 
     label: Short = ""
-    x: Annotated[list[int | float], Meta(max_length=100_000)] = []
+    x: Annotated[list[Whole | float], Meta(max_length=100_000)] = []
     y: Numbers = []
     lower: Numbers | None = None
     upper: Numbers | None = None
     style: Literal["points", "line", "dashed", "band"] = "points"
     group: Short = ""
     shade: Numbers | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse columns of different lengths."""
+        columns = {"y": self.y, "lower": self.lower, "upper": self.upper, "shade": self.shade}
+        for name, column in columns.items():
+            if column is not None and len(column) != len(self.x):
+                raise ValueError(f"{len(self.x)} values of x and {len(column)} of {name}")
 
 
 class Panel(Record, frozen=True, kw_only=True):
@@ -161,7 +170,7 @@ class Evidence(Record, frozen=True, kw_only=True):
     """The outcome of a claim's procedure.
 
     ``mark`` is the verdict as it is printed.  ``grade`` says whether a refutation is proved or
-    statistical.
+    statistical.  ``error`` is the exception with which a claim failed.
     """
 
     verdict: Short = ""
@@ -170,9 +179,10 @@ class Evidence(Record, frozen=True, kw_only=True):
     proof: Proof | None = None
     proved: Proved | None = None
     summary: Text = ""
+    error: Text = ""
     level: Number = None
-    n_trials: int = 0
-    n_failed: int = 0
+    n_trials: Whole = 0
+    n_failed: Whole = 0
     cells: Annotated[list[Cell], Meta(max_length=100_000)] = []
     tables: Annotated[list[Table], Meta(max_length=1_000)] = []
     figures: Annotated[list[Figure], Meta(max_length=1_000)] = []
@@ -248,9 +258,9 @@ class Power(Record, frozen=True, kw_only=True):
     judged: Annotated[list[Judged], Meta(max_length=10_000)] = []
     refuted: Annotated[list[Text], Meta(max_length=10_000)] = []
     needed: Annotated[list[Text], Meta(max_length=10_000)] = []
-    n_false: int = 0
-    n_caught: int = 0
-    n_mutants: int = 0
+    n_false: Whole = 0
+    n_caught: Whole = 0
+    n_mutants: Whole = 0
 
 
 class Summary(Record, frozen=True, kw_only=True):
@@ -261,7 +271,7 @@ class Summary(Record, frozen=True, kw_only=True):
     profile: Short | None = None
     seed: int | None = None
     executor: Short | None = None
-    n_jobs: int | None = None
+    n_jobs: Whole | None = None
     started: Short = ""
     finished: Short = ""
     wall_seconds: Number = None

@@ -156,10 +156,12 @@ def number(value: float | int | bool | None, digits: int = 3) -> Latex:
         return Latex("--")
     if isinstance(value, bool):
         return Latex("yes" if value else "no")
+    if isinstance(value, int) and abs(value) >= 10**12:
+        return _rounded(value, digits)
     special = _special(float(value))
     if special:
         return Latex(special)
-    if float(value).is_integer() and abs(value) < (1e12 if isinstance(value, int) else 1e6):
+    if isinstance(value, int) or (value.is_integer() and abs(value) < 1e6):
         return Latex(f"${_group(str(int(value)))}$")
     mantissa, _, power = f"{value:.{digits - 1}e}".partition("e")
     exponent = int(power)
@@ -171,6 +173,12 @@ def number(value: float | int | bool | None, digits: int = 3) -> Latex:
             text = short
         return Latex(f"${text}$")
     return _scientific(mantissa, exponent)
+
+
+def _rounded(value: int | Decimal, digits: int = 3) -> Latex:
+    """A number of any size, also one that no float holds, as a power of ten."""
+    mantissa, _, power = f"{Decimal(value):.{digits - 1}e}".partition("e")
+    return _scientific(mantissa, int(power))
 
 
 def _scientific(mantissa: str, exponent: int) -> Latex:
@@ -285,7 +293,7 @@ def value(item: Any) -> Latex:
         return number(item)
     if isinstance(item, int):
         power = len(str(abs(item))) - len(str(abs(item)).rstrip("0"))
-        return number(float(item) if abs(item) >= 1e9 and power >= 6 else item)
+        return _rounded(item) if abs(item) >= 10**9 and power >= 6 else number(item)
     if isinstance(item, float):
         return _near(item) or number(item, 4)
     if isinstance(item, (list, tuple)):
@@ -299,7 +307,10 @@ def value(item: Any) -> Latex:
 # -- sentences -------------------------------------------------------------------------------------
 
 
-_NUMERAL = r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
+#: Digits of an integer that is read as one.  Python refuses those of thousands of digits.
+_LONG_INTEGER = 1000
+#: An exponent of more digits is part of a word.
+_NUMERAL = r"-?\d+(?:\.\d+)?(?:e[-+]?\d{1,12})?"
 _TOKEN = re.compile(
     r"(?<![\w.$\\/:&)-])(?:"
     rf"(?P<name>[A-Za-z]\w*)=(?P<value>{_NUMERAL})(?![\w-])"
@@ -307,7 +318,7 @@ _TOKEN = re.compile(
     r"|(?P<chosen>[A-Za-z])(?= in \{)"
     r"|(?P<relation>[<>]=)"
     rf"|(?P<symbol>(?:{'|'.join(GREEK)})(?:_\w{{1,5}})?|[A-Za-z]_\w{{1,3}})(?![\w-])"
-    r"|(?P<number>-?\d+(?:\.\d+)?e[-+]?\d+|-?\d+\.\d{5,}|\d{5,}|-\d+(?:\.\d+)?)(?![\w.:-]*\w)"
+    r"|(?P<number>-?\d+(?:\.\d+)?e[-+]?\d{1,12}|-?\d+\.\d{5,}|\d{5,}|-\d+(?:\.\d+)?)(?![\w.:-]*\w)"
     r")"
 )
 
@@ -317,7 +328,8 @@ def _token(match: re.Match[str]) -> str:
 
     def shown(text: str) -> str:
         if re.fullmatch(r"-?\d+", text):
-            return value(int(text)).strip("$")
+            shown = value(int(text)) if len(text) < _LONG_INTEGER else _rounded(Decimal(text))
+            return shown.strip("$")
         number = float(text)
         out_of_range = "e" in text and number in (0.0, math.inf, -math.inf)
         return (numeral(text) if out_of_range else value(number)).strip("$")

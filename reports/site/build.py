@@ -41,7 +41,7 @@ def site(run: Run) -> Files:
     made = [
         pages.index(run, files),
         *pages.claims(run, files),
-        *pages.theorems(run, files),
+        *pages.theorems(run),
         *pages.make_benchmark_pages(run, files),
         pages.findings(run),
         *pages.proofs(run),

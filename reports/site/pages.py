@@ -9,7 +9,7 @@ from typing import Any
 from reports import overview
 from reports.benchmark_page import page_name, page_variables
 from reports.characters import Latex
-from reports.claim_page import claim_page
+from reports.claim_page import claim_page, first_figure
 from reports.claim_tables import Files
 from reports.collect import Run
 from reports.dependencies import CITED
@@ -163,18 +163,20 @@ def _result_page(run: Run, one: Result) -> str:
     return f"results/{papers.index(one.paper) + 1}-{slug(one.name)}.html"
 
 
-def theorems(run: Run, files: Files) -> list[Page]:
+def theorems(run: Run) -> list[Page]:
     """A page a theorem: its statement, its claims, the steps of its proof, and a figure."""
     nodes = {node.id: node for graph in run.graphs.values() for node in graph.nodes}
     item = _describe(run)
+
+    def listed(claim: Tried) -> dict[str, Any]:
+        """A claim of the run.  Several may have one statement, at values of the user's own."""
+        page = f"claims/{claim.name}.html"
+        shown = {"id": claim.key, "href": page, "colour": claim.colour, "mark": claim.mark}
+        return item(claim.claim.id) | shown
+
     pages: list[Page] = []
     for one in results(run.claims):
-        figures = [
-            name
-            for claim in one.claims
-            for name in files
-            if name.startswith(f"figures/{claim.name}-") and name.endswith(".svg")
-        ]
+        drawn = next((claim for claim in one.claims if claim.evidence.figures), None)
         pages.append(
             (
                 _result_page(run, one),
@@ -189,7 +191,7 @@ def theorems(run: Run, files: Files) -> list[Page]:
                         ("Printed proof", proof(one, nodes)),
                     ],
                     "groups": [
-                        (heading, [item(claim.claim.id) for claim in members])
+                        (heading, [listed(claim) for claim in members])
                         for heading, members in (
                             ("The statement", one.statement),
                             ("Steps of the proof", one.proof),
@@ -197,7 +199,7 @@ def theorems(run: Run, files: Files) -> list[Page]:
                         )
                         if members
                     ],
-                    "figure": figures[0] if figures else "",
+                    "figure": first_figure(drawn, "svg") if drawn else "",
                 },
             )
         )

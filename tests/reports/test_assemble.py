@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import re
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 import reports.assemble
-from reports.__main__ import main
+from reports.__main__ import _say, main
 from reports.assemble import build, write_report
 from reports.engines import choose, compile_pdf, latex_missing, typst_source
 from reports.errors import ReportError
@@ -297,3 +298,15 @@ def test_a_folder_that_cannot_be_written_is_named(
     (stored / "file").touch()
     assert invoke(str(stored), formats=["tex"], out_dir=str(stored / "file" / "x")) == 3
     assert "cannot write the report" in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_a_path_is_printed_on_a_terminal_without_its_letters(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The report was made, and its path ended the program as a fault of cfl-verify."""
+    written = io.BytesIO()
+    stream = io.TextIOWrapper(written, encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", stream)
+    _say("run-é/\x1b/report.tex")
+    stream.flush()
+    assert written.getvalue() == b"run-?/\\x1b/report.tex\n"

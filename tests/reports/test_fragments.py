@@ -76,3 +76,24 @@ def test_a_place_that_cannot_be_written_is_one_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ReportError, match=r"file: cannot write the fragments: "):
         write_fragments(fake(), tmp_path / "file", ["p.*"])
+
+
+def test_a_claim_at_values_of_ones_own_is_named_by_its_key(tmp_path: Path) -> None:
+    """Its square brackets were taken for a set of letters, so that no name met it."""
+    key = "p.thm1[m=400]"
+    both = FakeRun({"claim": {key: claim("p.thm1"), "p.thm1m": claim("p.thm1m")}})
+    for pattern in (key, "p.thm1[*"):
+        written = {path.name for path in write_fragments(both, tmp_path, [pattern])}
+        assert {"p.thm1-m-400.tex"} <= written
+        assert "p.thm1m.tex" not in written
+
+
+def test_two_figures_of_one_name_are_two_files(tmp_path: Path) -> None:
+    """The second one replaced the first."""
+    document = claim("p.thm1")
+    (first, *_) = document["evidence"]["figures"]
+    document["evidence"]["figures"] = [first, {**first, "title": "Another"}]
+    made = FakeRun({"claim": {"p.thm1": document}})
+    written = [path.name for path in write_fragments(made, tmp_path, ["*"])]
+    assert len([name for name in written if name.endswith("-column.pdf")]) == 2
+    assert len(set(written)) == len(written)

@@ -10,13 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reports.assemble import write_report
+from reports.assemble import build, write_report
+from reports.claim_tables import cell_table
 from reports.engines import compile_pdf, latex_missing, typst_pdf, typst_source
 from reports.errors import ReportError
+from reports.figures import render
+from reports.lettering import label
 from reports.mathematics import COMMANDS, display_source, why_refused
-from reports.schema import Claim, Evidence, decode
+from reports.schema import Cell, Claim, Evidence, Figure, Summary, decode
 from reports.text import escape_text, latex_field
-from tests.reports.fakes import FakeRun, claim, run, undrawn
+from tests.reports.fakes import FakeRun, cell, claim, run, undrawn
+from verify.session import RunConfig, create
 
 ATTACKS = (
     r"\label{a> #[#read(\"report.tex\").len()] <b}",
@@ -150,3 +154,122 @@ def test_wrong_types_are_refused_with_their_place(document: dict[str, Any], plac
 
 def test_fields_of_a_later_version_are_ignored() -> None:
     assert decode({"verdict": "SUPPORTED", "colour": 1}, Evidence, "e").verdict == "SUPPORTED"
+
+
+# -- numbers that no float holds, and columns that do not fit --------------------------------------
+
+HUGE = 10**400 + 1
+
+
+def of_evidence(**parts: Any) -> dict[str, Any]:
+    """A claim that is told without figures, with other parts of its evidence."""
+    document = undrawn(claim("p.thm1"))
+    document["evidence"] |= parts
+    return document
+
+
+@pytest.mark.parametrize(
+    ("summary", "shown"),
+    [
+        ("it has " + "7" * 400 + " rows", r"7.78 \times 10^{399}"),
+        ("it has " + "7" * 5000 + " rows", r"7.78 \times 10^{4999}"),
+        ("n=1" + "0" * 400, "$n=10^{400}$"),
+        ("it has 1e" + "7" * 5000 + " rows", "7" * 5000),
+    ],
+    ids=["400 digits", "5000 digits", "a power of ten", "a long exponent"],
+)
+def test_a_number_of_any_length_is_printed(summary: str, shown: str, tmp_path: Path) -> None:
+    """Each of them ended the report as a fault of cfl-verify."""
+    write_report(
+        run(p_thm1=of_evidence(summary=summary)), tmp_path, formats=("tex",), catalogue=True
+    )
+    assert shown in (tmp_path / "catalogue.tex").read_text()
+
+
+@pytest.mark.parametrize(
+    ("changes", "shown"),
+    [
+        ({"params": {"q": HUGE}}, "all cells have $q=10^{400}$"),
+        ({"params": {"q": HUGE - 1}}, "all cells have $q=10^{400}$"),
+        ({"params": {"q": ""}}, "all cells have $q$ ,"),
+        ({"note": "of y: at most 1.2.3", "lower": 0.0, "upper": 0.0}, "Of y: at most 1.2.3"),
+    ],
+    ids=["integer", "power", "empty", "limit"],
+)
+def test_an_odd_cell_is_printed(changes: dict[str, Any], shown: str) -> None:
+    """Each of them ended the report as a fault of cfl-verify."""
+    cells = [decode(cell(0, **changes), Cell, "c")] * 2
+    assert shown in cell_table(cells, "p").caption
+
+
+@pytest.mark.parametrize(
+    ("parts", "place"),
+    [
+        ({"n_trials": HUGE}, r"\$\.evidence\.n_trials"),
+        ({"cells": [{"bound": HUGE}]}, r"cells\[0\]\.bound"),
+        ({"figures": [{"series": [{"x": [HUGE], "y": [1]}]}]}, r"series\[0\]\.x"),
+        ({"figures": [{"series": [{"x": [1, 2], "y": [1]}]}]}, "2 values of x and 1 of y"),
+        (
+            {"figures": [{"series": [{"x": [1, 2], "y": [1, 2], "lower": [1]}]}]},
+            "2 values of x and 1 of lower",
+        ),
+    ],
+)
+def test_numbers_outside_a_table_of_floats_and_ragged_columns_are_refused(
+    parts: dict[str, Any], place: str
+) -> None:
+    with pytest.raises(ReportError, match=place):
+        decode({"evidence": parts}, Claim, "claim 'p'")
+
+
+def test_a_run_whose_seconds_no_float_holds_is_refused() -> None:
+    with pytest.raises(ReportError, match=r"wall_seconds"):
+        decode({"wall_seconds": HUGE}, Summary, "run")
+
+
+@pytest.mark.filterwarnings("ignore")  # matplotlib tells of each number that overflows
+def test_a_figure_that_cannot_be_drawn_is_named() -> None:
+    """Limits of an axis above the largest float."""
+    data = {"name": "far", "hlines": [[1.7e308, ""]], "ylabel": "y", "yscale": "log"}
+    drawn = decode({**data, "series": [{"x": [1.7e308], "y": [1.7e308]}]}, Figure, "f")
+    with pytest.raises(ReportError, match="the figure 'far' cannot be drawn: "):
+        render(drawn)
+
+
+def test_a_label_that_is_nested_without_end_is_drawn_as_its_characters() -> None:
+    assert label("$" + "{" * 900 + "x" + "}" * 900 + "$") == "x"
+
+
+# -- links in a run's folder -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """A run directory without claims."""
+    create(tmp_path / "run", RunConfig()).close()
+    return tmp_path / "run"
+
+
+def test_a_report_follows_no_link_to_a_file(directory: Path, tmp_path: Path) -> None:
+    """The text of the report replaced the file that the link names."""
+    precious = tmp_path / "precious"
+    precious.write_text("precious")
+    (directory / "report").mkdir()
+    (directory / "report" / "report.tex.part").symlink_to(precious)
+    (directory / "report" / "report.tex").symlink_to(precious)
+    build(directory, formats=("tex",))
+    assert precious.read_text() == "precious"
+    assert not (directory / "report" / "report.tex").is_symlink()
+
+
+@pytest.mark.parametrize("name", ["report", "report/site", "report/site/claims"])
+def test_a_report_follows_no_link_to_a_folder(name: str, directory: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (directory / name).parent.mkdir(parents=True, exist_ok=True)
+    (directory / name).symlink_to(elsewhere)
+    with pytest.raises(ReportError, match="is a link to another folder; name the folder"):
+        build(directory, formats=("html",))
+    assert list(elsewhere.iterdir()) == []
+    build(directory, formats=("html",), out_dir=tmp_path / "named")
+    assert (tmp_path / "named" / "site" / "index.html").exists()

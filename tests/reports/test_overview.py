@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from reports.claim_page import claim_page
 from reports.overview import (
     abstract,
     apart,
@@ -158,3 +159,22 @@ def test_a_full_stop_within_a_formula_ends_no_sentence() -> None:
         ("One sentence without an end", "One sentence without an end."),
     ):
         assert first_sentence(text) == first, text
+
+
+def test_a_claim_that_failed_is_not_as_expected_and_tells_its_error() -> None:
+    """The report said that every verdict is the expected one, and named no error."""
+    told = {
+        "verdict": "INCONCLUSIVE",
+        "summary": "the claim failed",
+        "error": "E: x (a.py, line 3)",
+    }
+    failed = tried("p.a", claim("p.a", expected="INCONCLUSIVE"), **told)
+    assert failed.as_expected is False
+    assert r"Not as the catalogue expects: \texttt{p.a}." in abstract([failed], summary())
+    assert claim_page(failed, {})["answer"] == "The claim failed: E: x (a.py, line 3)."
+
+
+def test_a_run_of_identities_alone_has_no_tally() -> None:
+    """ "1 claim was tried with 9 trials (0 failed): ." """
+    only = tried("p.a", claim("p.a") | {"identity": "both sides come from (1)"})
+    assert "($2$ failed). $1$ of them compares two forms" in abstract([only], summary())

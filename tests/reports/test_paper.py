@@ -131,6 +131,33 @@ def test_a_counterexample_names_its_numbers(run: Run) -> None:
     assert entry["paper"] == "On things"
 
 
+@pytest.mark.parametrize(
+    ("kind", "relation", "told"),
+    [
+        ("upper bound", "at most", "Observed value $0.25$, stated at most $0.12$."),
+        ("expectation", "at most", "Observed mean $0.25$, stated at most $0.12$."),
+        ("expectation", "at least", "Observed mean $0.25$, stated at least $0.12$."),
+        ("expectation", "equals", "Observed mean $0.25$, stated equal to $0.12$."),
+    ],
+)
+def test_a_counterexample_names_the_side_of_its_bound(kind: str, relation: str, told: str) -> None:
+    """A mean was said to be stated "at most" whatever its side, and an error norm was a rate."""
+    document = failed("p.a", "Theorem 1", kind)
+    document["evidence"]["cells"] = [cell(0, relation=relation)]
+    (entry,) = findings(made({"p.a": document}, {"p-a": finding("p.a")}), {}, "pdf")[0]
+    assert told in str(entry["counterexample"])
+
+
+@pytest.mark.parametrize(
+    ("level", "told"),
+    [(0.05, "$0.95$"), (0.001, "$0.999$"), (1e-4, "$1-10^{-4}$"), (3e-7, r"$1-3 \times 10^{-7}$")],
+)
+def test_the_confidence_of_a_run_is_never_one(level: float, told: str) -> None:
+    """0.9999 was printed as 1."""
+    text = dict(sure(made({"p.a": named("p.a", "Lemma 1")}, {}, familywise_level=level)))["Level"]
+    assert text.startswith(f"With probability {told} at least, no true claim")
+
+
 @pytest.mark.parametrize("kind", ["probability", "deterministic", "comparison"])
 @pytest.mark.parametrize("params", [{}, {"m": 3}])
 @pytest.mark.parametrize("missing", [(), ("observed",), ("bound",), ("observed", "bound")])

@@ -39,6 +39,11 @@ def test_claims_come_paper_by_paper_in_the_order_of_the_run_then_by_number() -> 
     assert names(papers, [["q.b", 0.1], ["p.z", 0.1]]) == ["q.b", "q.a", "p.z", "p.eq9", "p.eq10"]
 
 
+def test_a_raised_digit_in_a_key_is_a_letter() -> None:
+    """ "²" is a digit, and no integer: it ended the report as a fault of cfl-verify."""
+    assert names({"p.1²3": "P", "p.1": "P"}, []) == ["p.1", "p.1²3"]
+
+
 def test_long_names_are_cut_and_stay_apart() -> None:
     keys = ["a" * 130, "a" * 131, "a" * 132]
     records = {key: decode({}, Claim, "claim") for key in keys}

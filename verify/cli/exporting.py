@@ -1,8 +1,9 @@
 """``export``: a run as tidy tables for pandas, polars, R and other programs.
 
 =================  =============================================================================
-``claims``         a row a claim: id, paper, source, kind, verdict, level, trials
-``cells``          a row a cell of a claim: parameters as JSON, observed value, limits, bound, ratio
+``claims``         a row a claim: id, paper, source, kind, verdict, level, trials, error
+``cells``          a row a cell of a claim: parameters as JSON, observed value, limits, bound,
+                   ratio, and the reason why a void cell supports nothing
 ``trials/NAME``    a row a trial of the experiment NAME: its parameters, outcome and columns
 =================  =============================================================================
 """
@@ -30,6 +31,7 @@ FORMATS = ("csv", "parquet", "json")
 _MEASURES = {
     "n_trials": "Int64", "n_failed": "Int64", "observed": "Float64", "se": "Float64",
     "lower": "Float64", "upper": "Float64", "bound": "Float64", "ratio": "Float64",
+    "quantile": "Float64",
 }  # fmt: skip
 
 
@@ -82,6 +84,7 @@ def _claims(documents: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, An
             "n_trials": evidence.get("n_trials"),
             "n_failed": evidence.get("n_failed"),
             "summary": evidence.get("summary", ""),
+            "error": evidence.get("error", ""),
         }
 
 
@@ -93,7 +96,9 @@ def _cells(documents: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, Any
                 "cell": i,
                 "params": json.dumps(cell.get("params", {}), sort_keys=True),
                 **{key: cell.get(key) for key in _MEASURES},
+                "relation": cell.get("relation", ""),
                 "verdict": cell.get("verdict", ""),
+                "void": cell.get("void", ""),
                 "note": cell.get("note", ""),
             }
 

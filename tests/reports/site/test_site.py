@@ -265,3 +265,25 @@ def test_every_version_of_every_paper_is_in_the_bibliography() -> None:
         ("p2022", "@article"),
         ("q2021", "@misc"),
     ]
+
+
+def test_a_result_lists_each_of_its_claims_with_its_own_verdict_and_figure() -> None:
+    """Claims of one statement were listed twice with the verdict of the first.
+
+    A claim whose name begins with another's lent it its figure.
+    """
+    own = refuted("p.thm1") | {"source": "Theorem 1", "selection": "p.thm1[m=4]"}
+    other = claim("p.thm1-b", source="Theorem 2")
+    plain = claim("p.thm1", source="Theorem 1")
+    plain["evidence"]["figures"] = own["evidence"]["figures"] = []
+    made = FakeRun({"claim": {"p.thm1": plain, "p.thm1[m=4]": own, "p.thm1-b": other}})
+    files = site(load(made))
+    first, second = (Page(str(files[f"results/1-Theorem-{i}.html"])) for i in (1, 2))
+    assert "../claims/p.thm1.html" in first.values("href")
+    assert "../claims/p.thm1-m-4.html" in first.values("href")
+    assert "REFUTED" in first.text
+    assert "p.thm1[m=4]" in first.text
+    assert not any(src.endswith(".svg") for src in first.values("src"))
+    assert next(src for src in second.values("src") if src.endswith(".svg")) in {
+        f"../{name}" for name in files if name.startswith("figures/p.thm1-b-")
+    }

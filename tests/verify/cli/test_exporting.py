@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+from functools import partial
 
 import pandas as pd
 import pytest
@@ -117,3 +118,26 @@ def test_a_run_without_cells_has_a_table_without_rows(kind, tmp_path):
     assert len(one) == 1
     assert list(empty) == list(one)
     assert "observed" in list(empty)
+
+
+def test_tables_tell_void_cells_their_relation_and_the_error_of_a_failed_claim(tmp_path):
+    """A void cell, which supports nothing, was exported like any other one."""
+    cell = {"params": {"d": 3}, "n_trials": 4, "observed": 0.5, "relation": "at least"}
+    cell |= dict.fromkeys(("se", "lower", "upper", "bound", "ratio"))
+    told = {"n_trials": 4, "n_failed": 0, "level": 0.01, "summary": "", "verdict": "SUPPORTED"}
+    cells = [{**cell, "quantile": 0.75, "void": "the placebo passes"}, cell]
+    with RunStore.create(tmp_path / STORE_NAME, root_seed=0, config={}) as store:
+        store.put_document("claim", "a.b", {"evidence": {**told, "cells": cells}})
+        store.put_document("claim", "a.c", {"evidence": {**told, "cells": [], "error": "E: x"}})
+    for form, read in (
+        ("csv", partial(pd.read_csv, keep_default_na=False)),
+        ("json", pd.read_json),
+    ):
+        exporting.export_run(
+            run=str(tmp_path), destination=str(tmp_path / form), formats=form, claims_files=()
+        )
+        found = read(tmp_path / form / f"cells.{form}")
+        assert list(found.void) == ["the placebo passes", ""]
+        assert list(found.relation) == ["at least"] * 2
+        assert found["quantile"][0] in (0.75, "0.75")
+        assert list(read(tmp_path / form / f"claims.{form}").error) == ["", "E: x"]
