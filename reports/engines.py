@@ -89,7 +89,7 @@ def describe(engine: Engine) -> str:
 
 
 def compile_pdf(source: Path, engine: Engine, *, timestamp: int) -> bytes:
-    """The PDF of a ``.tex`` file.  Relative paths in it start from its folder.
+    """The PDF of a ``.tex`` file, whose figures are those of the folder ``figures`` beside it.
 
     ``timestamp`` (seconds since 1970) is the only date that the PDF holds.
 
@@ -106,6 +106,9 @@ def compile_pdf(source: Path, engine: Engine, *, timestamp: int) -> bytes:
 def _latex_pdf(source: Path, timestamp: int) -> bytes:
     """The PDF after as many passes as the references need.
 
+    They run in a folder of their own: TeX would read a class or a package that a stranger has put
+    beside the source, and run its code.
+
     The files that a pass leaves for the next one are compared byte by byte.  ``latexmk`` compares
     their dates in whole seconds first: it takes a quick pass for no change and leaves wrong page
     numbers.
@@ -120,7 +123,8 @@ def _latex_pdf(source: Path, timestamp: int) -> bytes:
         "openout_any": "p",
         "shell_escape": "f",
     }
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as place:
+        _copy_source(source, Path(place))
         command = [
             "pdflatex", "-no-shell-escape", "-interaction=nonstopmode", "-halt-on-error",
             f"-output-directory={folder}", source.name,
@@ -131,7 +135,7 @@ def _latex_pdf(source: Path, timestamp: int) -> bytes:
             try:
                 done = subprocess.run(
                     [*command[:1], *(["-draftmode"] if draft else []), *command[1:]],
-                    cwd=source.parent,
+                    cwd=place,
                     env=environment,
                     capture_output=True,
                     timeout=_TIMEOUT_SECONDS,
@@ -147,6 +151,16 @@ def _latex_pdf(source: Path, timestamp: int) -> bytes:
             if left == before and not draft:
                 return Path(folder, source.stem + ".pdf").read_bytes()
     raise ReportError(f"the references of {source} still change after {_MAX_PASSES} passes")
+
+
+def _copy_source(source: Path, place: Path) -> None:
+    """Copy a source and its figures, and nothing else that stands beside them."""
+    shutil.copy(source, place)
+    figures = place / "figures"
+    figures.mkdir()
+    for path in source.parent.glob("figures/*.pdf"):
+        if path.is_file() and not path.is_symlink():
+            shutil.copy(path, figures)
 
 
 def _left_for_the_next_pass(folder: Path) -> dict[str, bytes]:

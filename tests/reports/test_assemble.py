@@ -115,6 +115,7 @@ aux.write_text(str(min(known + 1, {settled})))
 
 def quick_latex(folder: Path, monkeypatch: pytest.MonkeyPatch, *, settled: int) -> None:
     """A pdfLaTeX whose passes take a moment and leave files of equal size and date."""
+    (folder / "report.tex").touch()
     program = folder / "pdflatex"
     program.write_text(_A_QUICK_LATEX.format(python=sys.executable, settled=settled))
     program.chmod(0o755)

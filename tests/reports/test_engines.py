@@ -114,6 +114,7 @@ def test_the_first_error_of_latex_is_told_or_else_the_end_of_its_output(
     )
     program(tmp_path, "pdflatex", lines, monkeypatch)
     source = tmp_path / "report.tex"
+    source.touch()
     with pytest.raises(ReportError) as caught:
         compile_pdf(source, "latex", timestamp=0)
     assert str(caught.value) == f"pdflatex failed on {source}: {said}"
@@ -140,6 +141,7 @@ def test_an_error_of_an_engine_is_cut_at_four_hundred_letters(
     long = "folder = next(a.partition('=')[2] for a in sys.argv if a.startswith('-output-dir'))\n"
     long += "pathlib.Path(folder, 'r.log').write_text('! ' + 'y' * 600 + '\\nl.7 z')\nsys.exit(1)"
     program(tmp_path, "pdflatex", long, monkeypatch)
+    (tmp_path / "r.tex").touch()
     with pytest.raises(ReportError) as caught:
         compile_pdf(tmp_path / "r.tex", "latex", timestamp=0)
     assert str(caught.value).endswith(": ! " + "y" * 398)
@@ -155,10 +157,11 @@ def test_latex_gets_the_date_of_the_run_and_may_open_no_file_elsewhere(
         "names = ('SOURCE_DATE_EPOCH', 'FORCE_SOURCE_DATE', 'openin_any', 'openout_any')\n"
         "told = [os.environ[name] for name in names] + ['-no-shell-escape' in sys.argv]\n"
         "draft = '-draftmode' in sys.argv\n"
-        "pathlib.Path('passes').open('a').write('d' if draft else 'p')\n"
+        f"pathlib.Path({str(tmp_path / 'passes')!r}).open('a').write('d' if draft else 'p')\n"
         "pathlib.Path(folder, 'report.pdf').write_text('' if draft else repr(told))"
     )
     program(tmp_path, "pdflatex", lines, monkeypatch)
+    (tmp_path / "report.tex").touch()
     pdf = compile_pdf(tmp_path / "report.tex", "latex", timestamp=86_400)
     assert pdf.decode() == "['86400', '1', 'p', 'p', True]"
     assert (tmp_path / "passes").read_text() == "ddp"
@@ -197,9 +200,29 @@ def test_latex_runs_until_a_full_pass_leaves_what_the_one_before_left(
     )
     program(tmp_path, "pdflatex", lines, monkeypatch)
     source = tmp_path / "report.tex"
+    source.touch()
     if still == 6:
         with pytest.raises(ReportError, match="still change after 6 passes"):
             compile_pdf(source, "latex", timestamp=0)
     else:
         found = int(compile_pdf(source, "latex", timestamp=0))
         assert found == max(still + 1, 3)  # two drafts come first
+
+
+def test_latex_sees_the_source_and_its_figures_and_nothing_beside_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A class or a package in a stranger's folder would be read before the installed one."""
+    lines = (
+        "folder = next(a.partition('=')[2] for a in sys.argv if a.startswith('-output-dir'))\n"
+        "here = sorted(p.as_posix() for p in pathlib.Path().rglob('*') if p.is_file())\n"
+        "pathlib.Path(folder, 'report.pdf').write_text(' '.join(here))"
+    )
+    program(tmp_path, "pdflatex", lines, monkeypatch)
+    folder = tmp_path / "report"
+    (folder / "figures").mkdir(parents=True)
+    for name in ("report.tex", "article.cls", "amsmath.sty", "figures/a.pdf", "figures/a.sty"):
+        (folder / name).touch()
+    (folder / "figures" / "b.pdf").symlink_to(tmp_path / "pdflatex")
+    pdf = compile_pdf(folder / "report.tex", "latex", timestamp=0)
+    assert pdf.decode() == "figures/a.pdf report.tex"

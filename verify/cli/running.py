@@ -79,7 +79,7 @@ def resume(
         if holds_benchmarks(store):
             raise StoreError(
                 f"{directory} holds benchmarks and no claims; continue them with "
-                f"`{exits.program()} benchmark --run {directory}`"
+                f"`{exits.program()} benchmark --run {_name(directory)}`"
             )
         extended = session.resume_config(config, profile)
         papers = catalogue(recorded_files(store, claims_files))

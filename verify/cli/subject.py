@@ -74,7 +74,11 @@ def _as_json(outcome: Outcome) -> Mapping[str, Any]:
 
 def _print(outcome: Outcome, examples: int, saved: Path | None) -> None:
     check = outcome.check
-    effort = f"level {check.level:g}" if check.kind == "statistical" else f"{examples} inputs"
+    effort = (
+        f"level {check.level:g}"
+        if check.kind == "statistical"
+        else f"{examples} input{'s' * (examples != 1)}"
+    )
     say(f"{'pass' if outcome.passed else 'FAIL'}  {check.kind:<12}  {check.name:<14}  {effort}")
     if not outcome.passed:
         for line in failure_text(outcome, saved).splitlines():

@@ -56,7 +56,7 @@ class Border:
     def _module(self) -> Any:
         try:
             return importlib.import_module(self.package)
-        except (ImportError, ValueError) as error:
+        except Exception as error:  # a package may fail in any way while it is loaded
             raise InvalidParameter(
                 f"arrays={shown(self.package)} must be a package that can be imported: {error}"
             ) from None

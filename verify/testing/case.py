@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,17 +89,19 @@ def load(path: Path) -> tuple[Case, dict[str, Any]]:
     InvalidParameter : a file that `save` did not write.
     """
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        with zipfile.ZipFile(path), np.load(path, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
         facts = json.loads(str(arrays.pop("facts")))
-    except (OSError, KeyError, ValueError) as error:
+        if not isinstance(facts, dict):
+            raise ValueError("its facts are no facts")
+        case: Case = {}
+        for name, value in arrays.items():
+            owner, _, part = name.partition(".")
+            if part:
+                parts = {p: arrays[f"{owner}.{p}"] for p in _CLIENT_PARTS}
+                case[owner] = Clients.from_data(ClientData(**parts))
+            else:
+                case[name] = value.item() if value.ndim == 0 else value
+    except (OSError, LookupError, ValueError, RecursionError, zipfile.BadZipFile) as error:
         raise InvalidParameter(f"{path} must be a saved case: {error}") from None
-    case: Case = {}
-    for name, value in arrays.items():
-        owner, _, part = name.partition(".")
-        if part:
-            parts = {p: arrays[f"{owner}.{p}"] for p in _CLIENT_PARTS}
-            case[owner] = Clients.from_data(ClientData(**parts))
-        else:
-            case[name] = value.item() if value.ndim == 0 else value
     return case, facts

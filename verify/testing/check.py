@@ -150,7 +150,7 @@ class Implementation:
         given = own_arguments(self.border, arguments)
         try:
             value = self.function(*given.values())
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # the program would end as if all checks passed
             raise WrongForm(f"it raised {type(error).__name__}: {shown(str(error))}") from error
         changed = changed_argument(self.border, arguments, given)
         if changed is not None:

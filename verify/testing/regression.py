@@ -40,13 +40,13 @@ def load_target(target: str) -> Callable[..., Any]:
     DoesNotFit : a name of another form, a module that cannot be imported, a missing name.
     """
     module_name, colon, name = target.partition(":")
-    if not (module_name and colon and name):
+    if not (module_name and colon and name) or module_name.startswith("."):
         raise DoesNotFit(f"{shown(target)} must be MODULE:FUNCTION, such as mypkg.ifca:step")
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
         found: Any = importlib.import_module(module_name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a script that ends here would end as if all passed
         hint = "it must be importable from the current folder or installed"
         missing = getattr(error, "name", None) if isinstance(error, ModuleNotFoundError) else None
         if missing is None or not f"{module_name}.".startswith(f"{missing}."):

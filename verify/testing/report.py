@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -20,5 +21,5 @@ def failure_text(outcome: Outcome, saved: Path | None) -> str:
         lines += [heading, *("  " + line for line in describe_case(outcome.case).splitlines())]
     if saved is not None:
         needs = "" if find_spec("pytest") else " (pip install pytest)"
-        lines.append(f"saved: python -m pytest {saved} replays it{needs}")
+        lines.append(f"saved: python -m pytest {shlex.quote(str(saved))} replays it{needs}")
     return "\n".join(lines)

@@ -20,12 +20,16 @@ def wrong(points, centres):
 
 def other(points):
     return points
+
+def ends(points, centres):
+    raise SystemExit(0)
 """
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     (tmp_path / "my_own_code.py").write_text(MINE)
+    (tmp_path / "my_script.py").write_text("raise SystemExit(0)")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     yield tmp_path
@@ -77,6 +81,11 @@ def test_a_right_implementation_passes(folder):
     assert not (folder / "subject-failures").exists()
 
 
+def test_one_input_is_no_inputs(folder):
+    result = invoke("my_own_code:right", "--as", "assignment", "--examples", "1")
+    assert "  1 input\n" in result.stdout
+
+
 def test_a_wrong_one_exits_with_1_and_leaves_a_test(folder):
     result = invoke(
         "my_own_code:wrong", "--as", "assignment", "--examples", "4", "--output", "kept"
@@ -97,6 +106,9 @@ def test_a_wrong_one_exits_with_1_and_leaves_a_test(folder):
         (["my_own_code:other", "--as", "assignment"], "other(points) does not fit assignment"),
         (["my_own_code:none", "--as", "assignment"], "has no none; its functions are"),
         (["my_own_coda:right", "--as", "assignment"], "my_own_coda cannot be imported"),
+        ([".my_own_code:right", "--as", "assignment"], "must be MODULE:FUNCTION, such as"),
+        (["my_own_code:ends", "--as", "assignment"], "in a first call it raised SystemExit: '0'"),
+        (["my_script:f", "--as", "assignment"], "my_script cannot be imported: SystemExit: 0"),
         (["my_own_code:right"], "--as must say what my_own_code:right is"),
         (["my_own_code:right", "--as", "assign"], "must be one of ifca.step"),
         (["my_own_code:right", "--as", "kmeans"], "in a first call it returned array"),

@@ -57,6 +57,7 @@ def test_any_package_with_from_dlpack_can_be_named(monkeypatch):
             {"package": "no.such"},
             "^arrays='no.such' must be a package that can be imported: No",
         ),
+        ({"package": ".x"}, "^arrays='.x' must be a package that can be imported: the 'package'"),
         ({"package": ""}, "^arrays='' must be a package that can be imported: Empty"),
     ],
 )

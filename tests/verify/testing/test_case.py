@@ -113,3 +113,36 @@ def test_the_parts_of_clients_have_their_own_places(tmp_path):
     again, _ = load(tmp_path / "a.npz")
     assert plain(again["clients"]) == [([[1.0]], [0.0]), ([[1.0], [1.0]], [1.0, 2.0])]
     assert plain(again["others"]) == plain(CLIENTS)
+
+
+@pytest.mark.parametrize("kept", [0, 3, 0.5], ids=["empty", "three bytes", "half"])
+def test_a_part_of_a_file_is_no_case(kept, tmp_path):
+    """Each ended in an error of NumPy or of the archive."""
+    path = tmp_path / "a.npz"
+    save(path, {"x": 1.0}, {"why": "because"})
+    whole = path.read_bytes()
+    path.write_bytes(whole[: kept if isinstance(kept, int) else int(kept * len(whole))])
+    with pytest.raises(InvalidParameter, match="must be a saved case"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    ("facts", "arrays"),
+    [
+        ("[1]", {}),
+        ('{"a":' + "[" * 100_000, {}),
+        ("{}", {"clients.features": np.zeros((2, 2))}),
+    ],
+    ids=["a list", "nested", "a part of clients"],
+)
+def test_an_archive_of_another_form_is_no_case(facts, arrays, tmp_path):
+    np.savez(tmp_path / "a.npz", facts=np.array(facts), **arrays)
+    with pytest.raises(InvalidParameter, match="must be a saved case"):
+        load(tmp_path / "a.npz")
+
+
+def test_a_single_array_is_no_case(tmp_path):
+    with (tmp_path / "a.npz").open("wb") as file:
+        np.save(file, np.zeros(3))
+    with pytest.raises(InvalidParameter, match="must be a saved case"):
+        load(tmp_path / "a.npz")

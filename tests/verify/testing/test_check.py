@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -157,6 +158,8 @@ def test_an_error_a_change_and_a_wrong_form_are_told() -> None:
     with pytest.raises(WrongForm, match=r"^it raised KeyError: ") as caught:
         called(broken)
     assert isinstance(caught.value.__cause__, KeyError)
+    with pytest.raises(WrongForm, match=r"^it raised SystemExit: '0'$"):  # it ended the program
+        called(lambda _a, _b: sys.exit(0))
     with pytest.raises(Violation, match=r"^it changed its argument 'numbers' in place$") as changed:
         called(careless)
     assert type(changed.value) is Violation

@@ -1,5 +1,6 @@
 """The words of a failure, line by line."""
 
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -45,3 +46,11 @@ def test_a_saved_failure_has_the_command_that_replays_it(monkeypatch, known, nee
     assert found.splitlines()[2:] == [
         f"saved: python -m pytest {Path('a/test_b.py')} replays it{needs}"
     ]
+
+
+def test_the_command_that_replays_a_failure_can_be_copied(monkeypatch):
+    monkeypatch.setattr(report, "find_spec", lambda _name: True)
+    found = report.failure_text(failed(ORDINARY, None), Path("my folder/test_b.py"))
+    assert shlex.split(found.splitlines()[-1])[1:5] == [
+        *("python", "-m", "pytest"), str(Path("my folder/test_b.py"))
+    ]  # fmt: skip
