@@ -31,6 +31,7 @@ def _walks(q: int, times: tuple[int, ...]) -> tuple[FloatArray, ...]:
     law = np.ones(1)
     for t in range(1, times[-1] + 1):
         if t in times:
+            law.setflags(write=False)  # the same arrays are given to every caller
             found.append(law)
         wide = np.zeros(law.size + 2 * q)  # y_{t+1} before clipping, from -(t-1)-q on
         wide[: law.size] += law / 2

@@ -40,3 +40,12 @@ def test_drawn_iterates_have_the_law_s_mean_square():
 def test_times_must_ascend():
     with pytest.raises(InvalidParameter, match="must ascend"):
         positions(2, (8, 8))
+
+
+def test_an_answer_cannot_be_changed_for_the_next_caller():
+    """The law of one step more is half of each neighbour's, for whoever asks after whom."""
+    for _ in range(2):
+        ((_, weights),) = positions(1, (3,))
+        assert weights.tolist() == [0.25, 0.0, 0.5, 0.0, 0.25]
+        with pytest.raises(ValueError, match="read-only"):
+            weights[:] = 0.0
