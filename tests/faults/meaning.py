@@ -6986,8 +6986,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "trials/laws/noise.py",
-        "if value > 0 and values[index] > 0:",
-        "if value > 0:",
+        "value > 0 and values[index] > 0",
+        "value > 0",
         "a norm exceeds a negative number as rarely as its size",
         "trials/laws/test_noise",
         missed=True,

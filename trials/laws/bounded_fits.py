@@ -160,7 +160,7 @@ def _coordinate_moments(n: int, d: int, optimum: float, sigma: float) -> Moments
     k, weights = binomial_law(n, 1.0 / d)
     seen = k > 0
     inverse = float(np.sum(weights[seen] / k[seen]))
-    unseen = (1.0 - 1.0 / d) ** n
+    unseen = math.exp(n * math.log1p(-1.0 / d)) if d > 1 else 0.0  # 1 - 1/d loses digits
     return Moments(
         mean_square=sigma**2 * inverse + optimum**2 * unseen, squared_bias=(optimum * unseen) ** 2
     )
@@ -235,7 +235,8 @@ def line_law(n: int, design: Design, scale: float, noise: float, skew: float) ->
 def moments(n: int, design: Design, d: int, scale: float, noise: float, skew: float) -> Moments:
     """The exact moments of a local fit's error, up to 1e-8 of their size.
 
-    The parameters are those of `bounds`.  O(sqrt n) work.
+    The parameters are those of `bounds`.  O(sqrt n) work.  Beyond 10^9 samples the squared bias of
+    ``cosh`` has an error of up to 1e-6 of its size: the errors cancel up to it.
     """
     if design == "coordinates":
         return _coordinate_moments(n, d, scale, noise)

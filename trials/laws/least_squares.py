@@ -15,6 +15,8 @@ multivariate Student vector:
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
@@ -45,7 +47,8 @@ def squared_error_cdf(t: ArrayLike, n: int, d: int, sigma: float) -> FloatArray:
     _require_rows(n, d)
     if sigma == 0:
         raise InvalidParameter("sigma=0 must be > 0: the error is zero with certainty")
-    if not sigma**2 > 0.0:
-        raise InvalidParameter(f"sigma={sigma:g} must be >= 1e-160: its square is formed")
-    ratio = np.asarray(t) * (n - d + 1) / (sigma**2 * d)
+    unit = math.frexp(sigma)[1]  # a power of two changes no digit, and keeps the square of sigma
+    with np.errstate(over="ignore", under="ignore"):
+        squares = np.ldexp(np.asarray(t, dtype=float), -2 * unit)
+        ratio = squares * (n - d + 1) / (math.ldexp(sigma, -unit) ** 2 * d)
     return np.asarray(scipy.stats.f.cdf(ratio, d, n - d + 1))

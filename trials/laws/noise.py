@@ -74,7 +74,8 @@ def _log_gamma_upper(a: float, w: FloatArray) -> FloatArray:
             f = f * e * c
             if np.all(np.abs(e * c - 1.0) < 1e-15):
                 break
-        out[far] = _log_kernel(a, w[far]) + np.log(f)
+        with np.errstate(divide="ignore"):  # beyond 1e160, where nothing is left of the integral
+            out[far] = _log_kernel(a, w[far]) + np.log(f)
     return np.asarray(out)
 
 
@@ -114,16 +115,18 @@ def noise_log_sf(t: ArrayLike, N: int, d: int, sigma: float) -> FloatArray:
     """
     if sigma == 0:
         raise InvalidParameter("sigma=0 must be > 0: the norm is zero with certainty")
-    if not sigma**2 > 0.0:
-        raise InvalidParameter(f"sigma={sigma:g} must be >= 1e-160: its square is formed")
     values = np.asarray(t, dtype=float)
-    with np.errstate(over="ignore"):
-        squared = np.minimum(values**2 / sigma**2, _LARGEST_SQUARE)
-    out = np.zeros(squared.shape)
+    unit = math.frexp(sigma)[1]  # a power of two changes no digit, and keeps the square of sigma
+    with np.errstate(over="ignore", under="ignore"):
+        squared = np.ldexp(values, -unit) ** 2 / math.ldexp(sigma, -unit) ** 2
+        # So far out log P is minus the root to the last digit.
+        out = np.where(values > 0.0, -(values / sigma), 0.0)
     for index, value in np.ndenumerate(squared):
-        if value > 0 and values[index] > 0:  # the norm exceeds every negative number
-            out[index] = _log_product(float(value), max(N, d), min(N, d))
-    return out
+        if value <= _LARGEST_SQUARE:
+            # The norm exceeds every negative number.
+            inside = value > 0 and values[index] > 0
+            out[index] = _log_product(float(value), max(N, d), min(N, d)) if inside else 0.0
+    return np.asarray(out)
 
 
 @validated(N=_COUNT, d=_COUNT, sigma=_SIGMA, rng=Stream(), n_trials=Integer(0))

@@ -53,3 +53,14 @@ def test_noiseless_error_has_no_density():
     assert np.all(ls.errors(5, 2, 0.0, np.random.default_rng(0), 3) == 0)
     with pytest.raises(InvalidParameter, match="sigma=0"):
         ls.squared_error_cdf(1.0, 5, 2, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("sigma", "rel"), [(2.0**-520, 1e-14), (2.0**-530, 1e-4), (2.0**240, 1e-14)]
+)
+def test_squared_errors_have_no_unit(sigma, rel):
+    """Squares of 2^-530 are so small that t itself has few digits, but sigma has them all."""
+    plain = ls.squared_error_cdf([0.25, 0.5, 1.0], 20, 10, 1.0)
+    scaled = ls.squared_error_cdf(np.array([0.25, 0.5, 1.0]) * sigma * sigma, 20, 10, sigma)
+    assert scaled == pytest.approx(plain, rel=rel)
+    assert ls.squared_error_cdf(1e150, 20, 10, 1e-300) == 1.0

@@ -183,3 +183,20 @@ def test_a_norm_exceeds_zero_and_every_negative_number() -> None:
     below, at_zero, above = noise.noise_log_sf([-3.0, 0.0, 3.0], 4, 2, 1.0)
     assert below == at_zero == 0.0
     assert above == noise.noise_log_sf(3.0, 4, 2, 1.0) < -0.1
+
+
+@pytest.mark.parametrize("sigma", [5e-323, 2.0**-530, 1.0, 2.0**400])
+def test_the_noise_has_no_unit(sigma):
+    """The squares of sigma = 1e-159 had lost all but three of their digits."""
+    plain = noise.noise_log_sf([1.0, 3.0, 30.0], 5, 3, 1.0)
+    scaled = noise.noise_log_sf(sigma * np.array([1.0, 3.0, 30.0]), 5, 3, sigma)
+    assert scaled == pytest.approx(plain, rel=1e-12)
+
+
+@pytest.mark.parametrize("ratio", [1e90, 1e99, 1e101, 1e120, 1e300])
+def test_the_farthest_tails_are_those_of_an_exponential_law(ratio):
+    """P(|X^T eps| > t) is exp(-t) up to a power of t.  Beyond 1e100 the tail of 1e100 was given."""
+    sigma = 1e-250 if ratio == 1e300 else 1.0
+    found = noise.noise_log_sf([ratio * sigma, -ratio * sigma], 5, 3, sigma)
+    assert found[0] == pytest.approx(-ratio, rel=1e-12)
+    assert found[1] == 0.0
