@@ -120,7 +120,10 @@ def client_sizes(
     ideal = np.maximum(shares * level, smallest)
     sizes: IntArray = np.maximum(np.floor(ideal + 1e-9), smallest).astype(np.int64)
     short = total - int(sizes.sum())
-    sizes[np.argsort(sizes - ideal, kind="stable")[:short]] += 1
+    ranked = np.argsort(sizes - ideal, kind="stable")
+    if short < 0:  # near 2^53 the shares themselves are rounded, to whole numbers
+        sizes[ranked[sizes[ranked] > smallest][short:]] -= 1
+    sizes[ranked[: max(short, 0)]] += 1
     return sizes
 
 

@@ -244,9 +244,10 @@ class SquaredLoss:
         return self._value_variance(population, float(b @ b), fourth)
 
     def _value_variance(self, population: Population, q: float, fourth: float) -> float:
-        noise = population.sigma**2
-        excess = _times(population.noise_kurtosis - 1.0, noise**2)
-        return 0.25 * self.scale**2 * (2.0 * q**2 + fourth + 4.0 * q * noise + excess)
+        noise = _square(population.sigma)
+        excess = _times(population.noise_kurtosis - 1.0, _square(noise))
+        mixed = 4.0 * _times(noise, q)
+        return 0.25 * _square(self.scale) * (2.0 * _square(q) + fourth + mixed + excess)
 
     def gradient_variance(self, population: Population, theta: FloatArray) -> float:
         r""":math:`\mathbb E\lVert\nabla f-\nabla F\rVert^2` at theta (d,), exact.
@@ -259,24 +260,25 @@ class SquaredLoss:
         diagonal = np.diagonal(population.covariance)
         fourth = _times(population.feature_kurtosis - 3.0, float(b**2 @ diagonal))
         along = float(b @ population.covariance @ b)
-        total = (float(b @ b) + population.sigma**2) * float(diagonal.sum())
-        return self.scale**2 * (total + along + fourth)
+        total = (float(b @ b) + _square(population.sigma)) * float(diagonal.sum())
+        return _square(self.scale) * (total + along + fourth)
 
     def constants(self, population: Population, radius: float) -> Constants:
         """Constants on the ball of ``radius`` >= 0 about theta*.  Tight for Gaussian features."""
         population._require("linear", "squared")
         radius = real_between("radius", radius, 0.0)
         alpha, beta = population.spectrum
-        q = beta * radius**2
+        q = beta * _square(radius)
         excess = max(population.feature_kurtosis - 3.0, 0.0)  # sum b^4 <= q^2
         diagonal = np.diagonal(population.covariance)
         trace, largest = float(diagonal.sum()), float(diagonal.max())
-        gradient = (q + population.sigma**2) * trace + q * beta + _times(excess, q * largest)
+        gradient = (q + _square(population.sigma)) * trace + q * beta
+        gradient += _times(excess, q * largest)
         return Constants(
             strong_convexity=self.scale * alpha + self.l2,
             smoothness=self.scale * beta + self.l2,
-            value_variance=self._value_variance(population, q, _times(excess, q**2)),
-            gradient_variance=self.scale**2 * gradient,
+            value_variance=self._value_variance(population, q, _times(excess, _square(q))),
+            gradient_variance=_square(self.scale) * gradient,
             error=0.0,
         )
 
@@ -337,17 +339,22 @@ class LogisticLoss:
         _require_gaussian(population)
         values, vectors = np.linalg.eigh(population.covariance)
         target = vectors.T @ population.theta_star * values
-        target *= _mean_slope(float(target @ (vectors.T @ population.theta_star)))
+        variance = float(target @ (vectors.T @ population.theta_star))
+        slope = _mean_slope(variance)
+        target *= slope
 
         def model(a: float) -> FloatArray:
             return np.asarray(target / (a * values + self.l2))
 
         def excess(a: float) -> float:
-            return a - _mean_slope(float(values @ model(a) ** 2))
+            # At half of the least slope the margin may have twice its deviation.
+            return a - _mean_slope(float(values @ model(a) ** 2), 2.1 * _MAX_DEVIATION)
 
         # a penalised minimiser is no longer than theta*, so its slope is at least this.  Rounding
         # must not put the root outside
         longest = float(values[-1] * (population.theta_star @ population.theta_star))
+        if longest > _square(_MAX_DEVIATION):  # its margin varies no more than that of theta*
+            longest = variance
         low, high = 0.5 * _mean_slope(longest), 0.25 + 1e-12
         return np.asarray(vectors @ model(float(brentq(excess, low, high, xtol=1e-16))))
 
@@ -407,7 +414,7 @@ class LogisticLoss:
         population._require("logistic", "logistic")
         radius = real_between("radius", radius, 0.0)
         alpha, beta = population.spectrum
-        variance = beta * (float(np.linalg.norm(population.theta_star)) + radius) ** 2
+        variance = beta * _square(float(np.linalg.norm(population.theta_star)) + radius)
         curvature = 0.0
         if population.gaussian:
             curvature = alpha * _normal_mean(lambda z, t: _slope(t) * z**2, variance)
@@ -494,9 +501,14 @@ def _labels(responses: FloatArray) -> FloatArray:
     return responses
 
 
+def _square(x: float) -> float:
+    """The square, infinite beyond the range of floats (a power raises `OverflowError` there)."""
+    return x * x
+
+
 def _times(infinite: float, finite: float) -> float:
-    """The product, 0 where the finite factor is 0 (the moment then does not enter)."""
-    return infinite * finite if finite != 0.0 else 0.0
+    """The product, 0 where a factor is 0 (the moment then does not enter)."""
+    return infinite * finite if infinite != 0.0 and finite != 0.0 else 0.0
 
 
 def _require_gaussian(population: Population) -> None:
@@ -512,15 +524,15 @@ def _slope(margin: FloatArray) -> FloatArray:
     return np.asarray(expit(margin) * expit(-margin))
 
 
-def _nodes(deviation: float) -> tuple[FloatArray, FloatArray]:
+def _nodes(deviation: float, most: float = _MAX_DEVIATION) -> tuple[FloatArray, FloatArray]:
     r"""Nodes and weights of a trapezoidal sum for E g(Z), Z normal, g a function of deviation Z.
 
     The functions here have their nearest singularities at :math:`\pm i\pi` in the margin, hence
     :math:`\pm i\pi/\tau` in z.  With a step of 0.4 / max(1, tau) the error is exp(-15 pi) or less.
     """
-    if not deviation <= _MAX_DEVIATION:
+    if not deviation <= most:
         raise InvalidParameter(
-            f"a margin with standard deviation {deviation:.4g} must have at most {_MAX_DEVIATION:g}"
+            f"a margin with standard deviation {deviation:.4g} must have at most {most:g}"
         )
     count = math.ceil(_HALF_WIDTH * max(1.0, deviation) / _STEP)
     z = np.linspace(-_HALF_WIDTH, _HALF_WIDTH, 2 * count + 1)
@@ -528,13 +540,17 @@ def _nodes(deviation: float) -> tuple[FloatArray, FloatArray]:
     return z, weights
 
 
-def _normal_mean(g: Callable[[FloatArray, FloatArray], FloatArray], variance: float) -> float:
-    """E g(Z, tau Z) for Z ~ N(0, 1), tau^2 = ``variance``."""
+def _normal_mean(
+    g: Callable[[FloatArray, FloatArray], FloatArray],
+    variance: float,
+    most: float = _MAX_DEVIATION,
+) -> float:
+    """E g(Z, tau Z) for Z ~ N(0, 1), tau^2 = ``variance``, tau at ``most`` so large."""
     deviation = math.sqrt(max(variance, 0.0))
-    z, weights = _nodes(deviation)
+    z, weights = _nodes(deviation, most)
     return float(weights @ g(z, deviation * z))
 
 
-def _mean_slope(variance: float) -> float:
+def _mean_slope(variance: float, most: float = _MAX_DEVIATION) -> float:
     """E s'(tau Z)."""
-    return _normal_mean(lambda _z, t: _slope(t), variance)
+    return _normal_mean(lambda _z, t: _slope(t), variance, most)

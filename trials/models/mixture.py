@@ -107,11 +107,15 @@ class Mixture:
     @property
     def rho(self) -> float:
         """Signal-to-noise ratio Delta^2 / sigma^2 (infinite without noise)."""
-        return math.inf if self.sigma == 0 else (self.Delta / self.sigma) ** 2
+        if self.sigma == 0:
+            return math.inf
+        ratio = self.Delta / self.sigma
+        return ratio * ratio  # infinite beyond the range of floats
 
 
 _MAX_FLOATS = 2**31  # 16 GiB: more is refused, not swapped
 _LEAST_LENGTH = 1e-140  # of a vector whose squares are exact
+_LOG_RARE = math.log(1e-4)  # of draws of 0/1 vectors that are all different
 _K = Integer(1, MAX_DRAWN, why="clusters are listed")
 _D = Integer(1, MAX_DRAWN, why="coordinates are listed")
 _SHAPE = ListOf(Integer(1, MAX_DRAWN))
@@ -141,7 +145,8 @@ def fractions(k: int, p_min: float | None = None, profile: str = "equal") -> Flo
         return np.array([smallest] + [(1.0 - smallest) / (k - 1)] * (k - 1))
     if profile == "one-large":
         return np.array([smallest] * (k - 1) + [1.0 - (k - 1) * smallest])
-    low, high = 1.0, 1.0 / smallest  # the neighbours' ratio: smallest * sum(ratio^j) = 1
+    # the neighbours' ratio: smallest * sum(ratio^j) = 1, so that smallest * ratio^(k - 1) < 1
+    low, high = 1.0, min(smallest ** (-1.0 / (k - 1)) * (1.0 + 1e-12), 1e308)
     for _ in range(200):
         middle = 0.5 * (low + high)
         if smallest * np.sum(middle ** np.arange(k)) < 1.0:
@@ -309,18 +314,20 @@ def check_bernoulli(k: int, d: int) -> None:
 def bernoulli_vectors(rng: np.random.Generator, k: int, d: int) -> FloatArray:
     """The papers' design: 0/1 coordinates with probability 1/2, (k, d), section VI-A.
 
-    Drawn again where a vector is zero or two are equal (their separation would be zero).
+    Drawn again where a vector is zero or two are equal (their separation would be zero).  Where
+    hardly any draw would pass, different numbers in 1..2^d - 1 are drawn: their digits have the
+    same law.
     """
     check_bernoulli(k, d)
     check_drawn("coordinates k d", k * d)
+    if d < 60 and np.log1p(-np.arange(1.0, k + 1.0) / 2.0**d).sum() < _LOG_RARE:
+        numbers = 1 + rng.choice(2**d - 1, k, replace=False)
+        return (numbers[:, None] >> np.arange(d) & 1).astype(float)
     while True:
-        vectors = rng.integers(0, 2, (k, d)).astype(float)
-        products = vectors @ vectors.T
-        ones = np.diagonal(products)
-        gaps = ones[:, None] - 2.0 * products + ones  # squared distances, exact integers
-        np.fill_diagonal(gaps, 1.0)
-        if ones.all() and gaps.all():
-            return vectors
+        vectors = rng.integers(0, 2, (k, d))
+        distinct = np.unique(np.packbits(vectors.astype(np.bool_), axis=1), axis=0)
+        if len(distinct) == k and vectors.any(axis=1).all():
+            return vectors.astype(float)
 
 
 # -- initialisations -----------------------------------------------------------------------------

@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.integrate import quad
 from scipy.optimize import approx_fprime, minimize
+from scipy.special import expit
+from scipy.stats import norm
 
 from trials.checks import InvalidParameter
 from trials.models import losses
@@ -274,3 +277,33 @@ def test_features_of_an_unknown_law_prove_no_curvature_of_the_logistic_loss():
     assert unknown.smoothness == known.smoothness == 0.25 + 0.3
     assert unknown.value_variance == known.value_variance == 9.0
     assert unknown.gradient_variance == known.gradient_variance == 3.0
+
+
+@pytest.mark.parametrize("tau", [149.0, 160.0, 299.0])
+@pytest.mark.parametrize("wide", [1.0, 1e8])
+def test_a_penalised_minimiser_is_found_wherever_the_margin_may_be_as_wide(tau, wide):
+    """The search began at twice the deviation, or at that of the longest axis, and was refused."""
+    theta = np.array([tau, 0.0])
+    population = Population(theta_star=theta, covariance=np.diag([1.0, wide]), response="logistic")
+    found = LogisticLoss(l2=1e-6).minimiser(population)
+    assert found[1] == pytest.approx(0.0, abs=1e-9)
+    # Where the gradient along the first axis, a* theta* - a theta - l2 theta, is zero.
+    slope = {
+        x: quad(lambda z, x=x: expit(x * z) * expit(-x * z) * norm.pdf(z), 0.0, 60.0 / x)[0] * 2
+        for x in (tau, float(found[0]))
+    }
+    pull = slope[tau] * tau - (slope[float(found[0])] + 1e-6) * found[0]
+    assert abs(pull) <= 1e-9 * slope[tau] * tau
+
+
+def test_constants_beyond_the_range_of_floats_are_infinite():
+    """They raised an OverflowError of Python."""
+    wide, theta = Population(theta_star=[1.0], covariance=np.eye(1), sigma=1e100), np.zeros(1)
+    assert SquaredLoss().value_variance(wide, theta) == np.inf
+    assert SquaredLoss().value_variance(wide, np.ones(1)) == np.inf
+    assert SquaredLoss().gradient_variance(wide, theta) == pytest.approx(1e200)
+    plain = Population(theta_star=[1.0], covariance=np.eye(1))
+    found = SquaredLoss().constants(plain, 1e200)
+    assert (found.value_variance, found.gradient_variance) == (np.inf, np.inf)
+    assert SquaredLoss(scale=1e200).constants(plain, 1.0).gradient_variance == np.inf
+    assert SquaredLoss(scale=1e100).constants(plain, 1.0).gradient_variance == pytest.approx(2e200)

@@ -238,3 +238,43 @@ def test_one_draw_of_two_centres_in_one_direction_is_refused_among_others():
         np.testing.assert_allclose(
             np.linalg.norm(mx.random_centres(np.array(draws), norm=3.0), axis=-1), 3.0, rtol=1e-12
         )
+
+
+@pytest.mark.parametrize(("k", "p_min"), [(2, 1e-300), (3, 1e-100), (10, 1e-100), (10, 1e-300)])
+def test_a_geometric_profile_reaches_any_smallest_fraction(k, p_min):
+    """A bisection of [1, 1/p_min] did not end: ten fractions from 1e-100 on were .1 each."""
+    found = mx.fractions(k, p_min, "geometric")
+    assert found[0] == pytest.approx(p_min, rel=1e-12)
+    assert found.sum() == pytest.approx(1.0, rel=1e-12)
+    assert found[1:] / found[:-1] == pytest.approx(np.full(k - 1, found[1] / found[0]), rel=1e-12)
+
+
+@pytest.mark.parametrize(("k", "d"), [(15, 4), (62, 6), (1000, 12)])
+def test_nearly_all_zero_one_vectors_are_drawn_without_end_of_trials(k, d):
+    """To draw k vectors until all are different takes e^13 trials for all of four coordinates."""
+    vectors = mx.bernoulli_vectors(np.random.default_rng(0), k, d)
+    numbers = vectors @ 2 ** np.arange(d)
+    assert np.unique(numbers).size == k
+    assert numbers.min() >= 1
+    assert set(np.unique(vectors)) == {0.0, 1.0}
+    if k == 2**d - 1:
+        assert sorted(numbers) == list(range(1, k + 1))
+
+
+def test_rare_vectors_are_uniform_in_every_place():
+    # Of fifteen vectors in random order each place holds each of them equally often.
+    draws = 1500
+    rng = np.random.default_rng(1)
+    first = [mx.bernoulli_vectors(rng, 15, 4)[[0, 7]] @ 2 ** np.arange(4) for _ in range(draws)]
+    for place in np.transpose(first):
+        counts = np.bincount(place.astype(int), minlength=16)[1:]
+        assert stats.chisquare(counts).pvalue > 1e-6
+
+
+def test_a_ratio_beyond_the_range_of_floats_is_infinite():
+    def of(distance, sigma):
+        centres = np.array([[0.0], [distance]])
+        return mx.Mixture(theta_star=centres, cluster_sizes=[1, 1], sigma=sigma, n_samples=1).rho
+
+    assert of(1e150, 1e-50) == math.inf
+    assert of(3.0, 2.0) == 2.25
