@@ -5,6 +5,7 @@ r"""Logistic regression with an l2 penalty by damped Newton steps.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -20,6 +21,7 @@ from trials.checks import (
     integer_between,
     real_between,
 )
+from trials.clustering.units import SMALL
 from trials.integers import ZERO
 from trials.local_erm.factors import cholesky, solve_lower, solve_upper
 from trials.local_erm.squares import check_rows, from_row_coordinates, row_coordinates
@@ -313,10 +315,46 @@ def logistic(
         _mark_without_minimizer(labels[:, :, None] * design, theta, status)
     if intercept:
         status[np.abs(labels.sum(axis=1)) == n] = Status.NO_MINIMIZER
-    return LogisticFit(
+    fit = LogisticFit(
         theta=from_row_coordinates(theta[:, :r], basis),
         intercept=theta[:, r].copy() if intercept else np.zeros(n_users),
         objective=objective,
         n_iter=n_iter,
         status=status,
     )
+    for user in _tiny(features, c):
+        _fit_in_own_unit(fit, user, features, labels, c, intercept, max_iter, tol)
+    return fit
+
+
+def _tiny(features: FloatArray, l2: float) -> IntArray:
+    """The users whose squared features would vanish, and are not lost beside the penalty."""
+    largest = np.abs(features).max(axis=(1, 2))
+    users = np.flatnonzero((largest > 0.0) & (largest < SMALL))
+    with np.errstate(over="ignore"):
+        return np.asarray(users[l2 / largest[users] / largest[users] < 1e200])
+
+
+def _fit_in_own_unit(
+    fit: LogisticFit,
+    user: int,
+    features: FloatArray,
+    labels: FloatArray,
+    l2: float,
+    intercept: bool,
+    max_iter: int,
+    tol: float,
+) -> None:
+    """Write the fit of one user, found in the power of two above its largest feature."""
+    own = slice(user, user + 1)
+    power = int(np.frexp(np.abs(features[user]).max())[1])
+    found = logistic(
+        np.ldexp(features[own], -power), labels[own], l2=math.ldexp(l2, -2 * power),
+        intercept=intercept, max_iter=max_iter, tol=tol,
+    )  # fmt: skip
+    with np.errstate(over="ignore"):  # refused below
+        fit.theta[own] = np.ldexp(found.theta, -power)
+    if not np.isfinite(fit.theta[user]).all():
+        raise InvalidParameter(f"X[{user}] has a solution beyond the range of floats")
+    for name in ("intercept", "objective", "n_iter", "status"):
+        getattr(fit, name)[own] = getattr(found, name)

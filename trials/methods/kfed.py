@@ -31,6 +31,7 @@ from numpy.typing import ArrayLike
 
 from trials.checks import FloatArray, IntArray, InvalidParameter, finite_batch, integer_between
 from trials.clustering.kmeans import assign, spectral_kmeans, transpose
+from trials.clustering.units import divide_by_units, own_units
 from trials.methods.updates import means
 from trials.parameters import Integer, Stream, validated
 
@@ -83,6 +84,8 @@ def run_kfed(
         raise InvalidParameter("local_centers must hold arrays (k_z, d) of one dimension d")
     counts = np.array([len(table) for table in tables])
     points = np.concatenate(tables)
+    unit = own_units(points[None])  # squares of smaller differences would be zero
+    points = divide_by_units(points[None], unit)[0]
     k = integer_between("k", k, 1, len(points), "the number of centres that were sent")
     begin = int(np.argmax(counts)) if first is None else integer_between(
         "first", first, 0, len(tables) - 1
@@ -102,7 +105,7 @@ def run_kfed(
     weighted = means(points * share[:, None], labels, k, points[chosen])
     scale = means(share[:, None], labels, k, np.ones((k, 1)))
     return KFedResult(
-        centers=weighted / scale, labels=np.split(labels, np.cumsum(counts)[:-1]),
+        centers=weighted / scale * unit[0], labels=np.split(labels, np.cumsum(counts)[:-1]),
         chosen=np.asarray(chosen),
     )  # fmt: skip
 
@@ -117,7 +120,9 @@ def _shares(weights: Sequence[ArrayLike], counts: IntArray) -> FloatArray:
             raise InvalidParameter(
                 f"weights[{z}] must hold one number > 0 for each of {count} centres"
             )
-    return np.concatenate(own)
+    found = np.concatenate(own)
+    # Only ratios count.  A power of two changes no digit, and keeps the products with the centres.
+    return np.asarray(np.ldexp(found, -np.frexp(found.max())[1]))
 
 
 @validated(k_local=Integer(1), rng=Stream())

@@ -92,6 +92,15 @@ def test_minimiser_of_cvxpy():
 
 
 @pytest.mark.large
+def test_penalties_that_repeat_infinity_do_not_increase():
+    points = [[0.0], [1.0], [5.0]]
+    weights = neighbour_weights(points, 1)
+    assert sparse_convex_clustering_path(points, [0.0, np.inf], weights).n_clusters[0] == 3
+    for penalties in ([1.0, np.inf, np.inf], [1.0, 1.0], [2.0, 1.0], [1.0, np.nan]):
+        with pytest.raises(InvalidParameter, match="increasing"):
+            sparse_convex_clustering_path(points, penalties, weights)
+
+
 def test_a_path_keeps_its_gap_and_agrees_with_single_problems():
     rng = np.random.default_rng(0)
     angle = np.pi * rng.random(120)

@@ -529,3 +529,27 @@ def test_samples_far_from_the_plane_may_fix_a_coordinate_alone():
     assert fit.status[0] == Status.CONVERGED
     assert fit.theta[0] == pytest.approx([math.log(54.0), 0.0], abs=1e-9)
     assert (y[0] * (X[0] @ fit.theta[0])).max() > 30.0
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("power", [-340, -600, -1000])
+def test_features_whose_squares_vanish_are_fitted_in_their_own_unit(power, intercept):
+    """Without a penalty features of 1e-300 were fitted by zero, and that was called converged."""
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((3, 40, 2))
+    y = np.where(X[:, :, 0] + rng.standard_normal((3, 40)) > 0.2, 1.0, -1.0)
+    for l2 in (0.0, 0.1):
+        plain = logistic(X, y, l2=l2, intercept=intercept)
+        own = np.ldexp(X, [[[0]], [[power]], [[power]]])
+        if l2 == 0.0:
+            tiny = logistic(own, y, l2=0.0, intercept=intercept)
+        else:  # the second user's penalty in squared units of its features
+            tiny = logistic(own[1:2], y[1:2], l2=np.ldexp(l2, 2 * power), intercept=intercept)
+            plain = logistic(X[1:2], y[1:2], l2=l2 if power > -500 else 0.0, intercept=intercept)
+        unit = [0, power, power] if l2 == 0.0 else [power]
+        assert np.ldexp(tiny.theta, np.array(unit)[:, None]) == pytest.approx(plain.theta, rel=1e-9)
+        assert tiny.intercept == pytest.approx(plain.intercept, rel=1e-9, abs=1e-12)
+        assert tiny.objective == pytest.approx(plain.objective, rel=1e-12)
+        assert (tiny.status == Status.CONVERGED).all()
+    with pytest.raises(InvalidParameter, match="beyond the range of floats"):
+        logistic(np.full((1, 3, 1), 5e-324), [[1.0, 1.0, -1.0]], l2=0.0)

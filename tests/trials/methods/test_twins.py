@@ -515,3 +515,14 @@ def test_clusters_of_pacfl_are_numbered_by_their_first_client():
         labels = pacfl_clusters(ClientData.equal(x, np.zeros((12, 3))), k=5, p=2)
         assert numbered_by_their_first_client(labels)
         assert labels.max() >= 3
+
+
+@pytest.mark.parametrize("power", [-900, -560, 0, 490])
+def test_kfed_has_no_unit(power):
+    """At 2^-560 all distances vanished: each centre was the first one's."""
+    sent = [np.ldexp(each, power) for each in ([[0.0], [9.0]], [[1.0]], [[10.0]], [[5.0]])]
+    found = run_kfed(sent, 3)
+    assert np.ldexp(found.centers, -power).tolist() == [[0.5], [9.5], [5.0]]
+    assert found.chosen.tolist() == [0, 1, 4]
+    small = run_kfed(sent, 3, weights=[[3e-200, 1e-200], [1e-200], [3e-200], [1e-200]])
+    assert np.ldexp(small.centers, -power).tolist() == [[0.25], [9.75], [5.0]]

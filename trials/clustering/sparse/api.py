@@ -220,7 +220,7 @@ def _follow(
 def _check_grid(penalties: ArrayLike) -> FloatArray:
     """Validate increasing penalties (t,) >= 0, also infinite."""
     grid = real_array("penalties", penalties)
-    if grid.ndim != 1 or grid.size < 1 or not (grid >= 0.0).all() or (np.diff(grid) <= 0.0).any():
+    if grid.ndim != 1 or grid.size < 1 or not (grid >= 0.0).all() or (grid[1:] <= grid[:-1]).any():
         raise InvalidParameter(f"penalties.shape={grid.shape} must be (t,), increasing and >= 0")
     return grid
 
