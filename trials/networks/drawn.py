@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from trials.checks import FloatArray, IntArray, InvalidParameter, shown
+from trials.checks import FloatArray, IntArray, InvalidParameter, shown, whole_array
 from trials.parameters import Flag, Integer, Maybe, Real, Stream, validated
 
 Pixels = NDArray[np.uint8]
@@ -125,7 +125,9 @@ def glyphs(
         raise InvalidParameter(f"styles={styles} must be at most writers={writers}")
     owner = np.arange(n) * writers // n
     groups = np.arange(writers) * styles // writers
-    labels = rng.integers(0, classes, n) if labels is None else labels
+    labels = (
+        rng.integers(0, classes, n) if labels is None else whole_array("labels", labels, -(2**53))
+    )
     if labels.shape != (n,) or labels.min() < 0 or labels.max() >= classes:
         raise InvalidParameter(f"labels must be n={n} numbers from 0 to {classes - 1}")
     style = _hands(writers, rng)

@@ -7,11 +7,12 @@ turned when they are asked for, so that 4,800 clients need no copy of the set.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trials.checks import IntArray, InvalidParameter
+from trials.checks import IntArray, InvalidParameter, plain_array, whole_array
 from trials.parameters import Integer, Stream, validated
 
 Pixels = NDArray[np.uint8]
@@ -59,6 +60,15 @@ class Federation:
         return x.astype(np.float32) / np.float32(255.0), self.labels[rows]
 
 
+def _one_an_image(name: str, values: NDArray[Any], n_images: int) -> NDArray[Any]:
+    """The values if they are (N,), one for each of the images."""
+    if values.shape != (n_images,):
+        raise InvalidParameter(
+            f"{name}.shape={values.shape} must be ({n_images},), one number an image"
+        )
+    return values
+
+
 @validated(k=Integer(1, 4), m=Integer(1), n=Integer(1), rng=Stream())
 def rotated(
     *, pixels: Pixels, labels: IntArray, k: int, m: int, n: int, rng: np.random.Generator
@@ -85,6 +95,7 @@ def rotated(
     ...         rng=np.random.default_rng(0)).turns.tolist()
     [0, 0, 2, 2]
     """
+    labels = _one_an_image("labels", whole_array("labels", labels), len(pixels))
     if 4 % k or m % k:
         raise InvalidParameter(f"k={k} must divide 4 and m={m}")
     if len(pixels) < m // k * n:
@@ -95,7 +106,7 @@ def rotated(
     clusters = np.repeat(np.arange(k), m // k)
     return Federation(
         pixels=pixels,
-        labels=np.asarray(labels, dtype=np.int64),
+        labels=labels,
         rows=np.concatenate(rows),
         turns=clusters * (4 // k),
         clusters=clusters,
@@ -126,18 +137,22 @@ def by_writer(
     ------
     InvalidParameter : When nobody has n + n_test images.
     """
+    labels = _one_an_image("labels", whole_array("labels", labels), len(pixels))
+    writers = _one_an_image("writers", plain_array("writers", writers), len(pixels))
+    if groups is not None:
+        groups = _one_an_image("groups", plain_array("groups", groups), len(pixels))
     found = [np.flatnonzero(writers == each) for each in np.unique(writers)]
     chosen = [rng.permutation(rows)[: n + n_test] for rows in found if len(rows) >= n + n_test]
     if not chosen:
         raise InvalidParameter(f"no writer has n + n_test = {n + n_test} images")
     rows = np.stack(chosen)
     m = len(rows)
-    clusters = np.full(m, -1) if groups is None else np.asarray(groups)[rows[:, 0]]
+    clusters = np.full(m, -1) if groups is None else groups[rows[:, 0]]
 
     def held(columns: slice) -> Federation:
         return Federation(
             pixels=pixels,
-            labels=np.asarray(labels, dtype=np.int64),
+            labels=labels,
             rows=rows[:, columns],
             turns=np.zeros(m, dtype=np.int64),
             clusters=clusters,

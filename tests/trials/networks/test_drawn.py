@@ -203,3 +203,60 @@ def test_writers_keep_their_own_images_and_small_ones_are_left_out():
         assert (owner[rows] == writer).all()
     with pytest.raises(InvalidParameter, match=r"no writer has n \+ n_test = 9 images"):
         by_writer(pixels=pixels, labels=np.arange(13), writers=owner, n=7, n_test=2, rng=rng)
+
+
+def test_each_pair_is_exchanged_by_a_binary_digit_of_the_group():
+    """Pair p by digit p mod b: the digits begin anew after b pairs."""
+    for classes in (10, 62):
+        pairs = [[CHARACTERS.index(c) for c in pair] for pair in drawn.PAIRS]
+        pairs = [pair for pair in pairs if max(pair) < classes]
+        for styles, digits in ((1, 0), (2, 1), (3, 2), (4, 2), (5, 3), (8, 3)):
+            for group in range(styles):
+                expected = np.arange(classes)
+                for p, (one, two) in enumerate(pairs):
+                    if digits and f"{group:0{digits}b}"[::-1][p % digits] == "1":
+                        expected[[one, two]] = two, one
+                labels, groups = np.arange(classes), np.full(classes, group)
+                found = drawn.exchanged(labels, groups, styles, classes)
+                np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda pixels, rng: glyphs(n=6, labels=np.arange(6) + 0.5, rng=rng),
+        lambda pixels, rng: glyphs(n=6, labels=[1, 2], rng=rng),
+        lambda pixels, rng: glyphs(n=2, labels=[1, 10], rng=rng),
+        lambda pixels, rng: rotated(pixels=pixels, labels=np.arange(3), k=2, m=4, n=3, rng=rng),
+        lambda pixels, rng: by_writer(
+            pixels=pixels, labels=np.arange(6), writers=np.zeros(9), n=2, n_test=1, rng=rng
+        ),
+        lambda pixels, rng: by_writer(
+            pixels=pixels, labels=np.arange(5), writers=np.zeros(6), n=2, n_test=1, rng=rng
+        ),
+        lambda pixels, rng: by_writer(
+            pixels=pixels, labels=np.arange(6), writers=np.zeros(6), groups=[1], n=2, n_test=1,
+            rng=rng,
+        ),
+    ],
+)  # fmt: skip
+def test_numbers_that_are_not_one_an_image_are_refused(call):
+    """They ended in an IndexError of NumPy, some only when a client's images were asked for."""
+    with pytest.raises(InvalidParameter, match=r"labels|writers|groups"):
+        call(np.zeros((6, 1, 2, 2), dtype=np.uint8), np.random.default_rng(0))
+
+
+def test_lists_are_as_good_as_arrays():
+    rng = np.random.default_rng
+    listed = glyphs(n=3, labels=[1, 2, 3], rng=rng(0))
+    array = glyphs(n=3, labels=np.array([1, 2, 3]), rng=rng(0))
+    np.testing.assert_array_equal(listed.pixels, array.pixels)
+    assert listed.labels.tolist() == [1, 2, 3]
+    pixels = np.zeros((4, 1, 2, 2), dtype=np.uint8)
+    one, two = by_writer(
+        pixels=pixels, labels=[5, 6, 7, 8], writers=[1, 0, 1, 0], groups=[3, 2, 3, 2], n=1,
+        n_test=1, rng=rng(0),
+    )  # fmt: skip
+    assert one.clusters.tolist() == [2, 3]
+    both = np.concatenate([one.labels[one.rows], two.labels[two.rows]], axis=1)
+    assert np.sort(both, axis=1).tolist() == [[6, 8], [5, 7]]
