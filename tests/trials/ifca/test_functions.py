@@ -215,3 +215,18 @@ def test_ifca_is_better_than_one_model_on_rotated_digits():
         assert row["ifca"] <= row["oracle"] + 0.02
     low, high = page.interval(np.array([row["ifca"] for row in found]))
     assert low < np.mean([row["ifca"] for row in found]) < high
+
+
+def test_a_round_s_loss_is_the_mean_over_its_participants(linear):
+    _, clients, start = linear
+    seen = []
+    found = run_ifca_functions(
+        model=LINEAR, clients=clients, k=3, step_size=0.05, n_iterations=5, n_participants=4,
+        rng=np.random.default_rng(1), starts=[unflat(theta) for theta in start],
+        watch=lambda t, models, labels: seen.append((models, labels.copy())),
+    )  # fmt: skip
+    draws = np.random.default_rng(1)
+    for loss, (models, _) in zip(found.losses, seen, strict=True):
+        subset = draws.choice(12, 4, replace=False)
+        least = [min(LINEAR.loss(theta, clients[i]) for theta in models) for i in subset]
+        assert loss == pytest.approx(np.mean(least), rel=1e-12)

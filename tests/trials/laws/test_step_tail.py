@@ -329,3 +329,17 @@ def test_an_interval_whose_moments_are_infinite_has_the_trivial_limit() -> None:
     np.testing.assert_array_equal(found[1:], 0.0)
     nothing = _log_chernoff(*(usual[:1] * math.inf,) * 3, 3, np.array([6.0]))
     np.testing.assert_array_equal(nothing, 0.0)
+
+
+@pytest.mark.parametrize("k", [2, 9])
+def test_all_clusters_together_keep_the_probability_of_a_run(k: int) -> None:
+    """A share for each cluster: with the shares of two, nine would fail more often than that."""
+    s = setting(sizes=[64] * k, step_sizes=[k / 3] * k)
+    for log_total in (-3.0, -30.0):
+        low, high = 0.0, 0.2
+        for _ in range(30):  # the nearest bound that one step from the optima is said to keep
+            bound = 0.5 * (low + high)
+            holds = log_run_tail(s, 0.0, 1, bound, [log_total]) == log_total
+            low, high = (low, bound) if holds else (bound, high)
+        assert high < 0.2
+        assert log_total - 2.0 < log_step_tail(s, 0.0, high) <= log_total
