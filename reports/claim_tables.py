@@ -258,7 +258,8 @@ def cell_table(cells: Sequence[Cell], name: str, *, line: float = tables.LINE) -
     if void := [c for c in cells if c.void]:
         reasons = "; ".join(dict.fromkeys(str(prose(c.void)) for c in void))
         counted = plural(len(void), "cell is", "cells are")
-        caption += f" {counted} void and support nothing: {reasons}."
+        says = "supports" if len(void) == 1 else "support"
+        caption += f" {counted} void and {says} nothing: {reasons}."
     return PrintedTable(
         head=head, rows=rows, align=align, caption=caption, label=f"{name}-cells", line=line
     )

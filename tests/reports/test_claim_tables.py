@@ -247,6 +247,13 @@ def test_void_cells_are_counted_with_each_reason_once() -> None:
     said = cell_table([*live, *void], "p.a").caption
     assert said.endswith(r" $3$ cells are void and support nothing: a placebo passes; no trial.")
     assert cell_table([*cells(1), void[1]], "p.a").caption.endswith(
-        r" $1$ cell is void and support nothing: no trial."
+        r" $1$ cell is void and supports nothing: no trial."
     )
     assert "void" not in cell_table(live, "p.a").caption
+
+
+def test_live_cells_stand_before_void_ones_whose_ratios_are_larger() -> None:
+    """And so a cut table drops void cells first."""
+    void = [decode(cell(500 + i, params={"m": 100 + i}, void="a"), Cell, "c") for i in range(9)]
+    first = [row[0] for row in cell_table([*void, *cells(10)], "p.a").rows]
+    assert first == [f"${m}$" for m in (*range(10, 0, -1), *range(108, 102, -1))]

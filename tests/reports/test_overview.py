@@ -95,6 +95,10 @@ def test_the_abstract_counts_proofs_and_coarse_supports() -> None:
     assert "$2$ refutations are proved." in told
     assert "proved" not in abstract(claims[:1], summary())
     assert "smallest" not in abstract(claims[1:], summary())
+    whole = tried("p.d", mark="SUPPORTED")
+    assert "$1$ of the supported claims rest on the smallest" in abstract(
+        [*claims, whole], summary()
+    )
 
 
 def test_identities_of_formulas_are_counted_apart() -> None:

@@ -285,6 +285,7 @@ def weighed(mark: str, *ratios: float, grade: str = "", verdict: str = "SUPPORTE
     ("ratios", "word"),
     [
         ((0.9, 0.5, 0.34), "sharp"),  # its median is a factor of 2
+        ((0.9, 0.5, 0.1), "sharp"),  # as is this one, whose largest factor is 10
         ((0.99, 0.01, 0.02), "loose"),  # one sharp cell is not enough
         ((0.9, 0.2, 0.001), "tried"),  # neither is one loose cell
         ((1.0 / 3.0,), "sharp"),  # both ends belong to their side

@@ -125,7 +125,7 @@ def test_tables_tell_void_cells_their_relation_and_the_error_of_a_failed_claim(t
     cell = {"params": {"d": 3}, "n_trials": 4, "observed": 0.5, "relation": "at least"}
     cell |= dict.fromkeys(("se", "lower", "upper", "bound", "ratio"))
     told = {"n_trials": 4, "n_failed": 0, "level": 0.01, "summary": "", "verdict": "SUPPORTED"}
-    cells = [{**cell, "quantile": 0.75, "void": "the placebo passes"}, cell]
+    cells = [{**cell, "quantile": 0.75, "void": "the placebo passes"}, {**cell, "verdict": "open"}]
     with RunStore.create(tmp_path / STORE_NAME, root_seed=0, config={}) as store:
         store.put_document("claim", "a.b", {"evidence": {**told, "cells": cells}})
         store.put_document("claim", "a.c", {"evidence": {**told, "cells": [], "error": "E: x"}})
@@ -139,5 +139,6 @@ def test_tables_tell_void_cells_their_relation_and_the_error_of_a_failed_claim(t
         found = read(tmp_path / form / f"cells.{form}")
         assert list(found.void) == ["the placebo passes", ""]
         assert list(found.relation) == ["at least"] * 2
+        assert list(found.verdict) == ["", "open"]  # the cells' own, and not the claim's
         assert found["quantile"][0] in (0.75, "0.75")
         assert list(read(tmp_path / form / f"claims.{form}").error) == ["", "E: x"]
