@@ -294,7 +294,7 @@ def after(
         profile,
         sampling=_rounds(128),
         cells=_left(steps),
-        columns={f"IFCA{rounds}": f"round_{rounds}", "ODCL": "one_shot", "tenth": "tenth"},
+        columns={f"IFCA{rounds}": f"round_{rounds}", "ODCL": "one_shot"},
         present=floats_sent,
     )
 
@@ -311,7 +311,7 @@ EARLIER = Finding(
     severity="slip",
 )
 #: In 20 means of ten runs, made outside of any claim, the factor was 1.1 to 7.3.
-NO_TENFOLD = Finding(
+USUALLY_THREE = Finding(
     id="odcl-fig5-tenfold",
     where="Appendix D.3, Fig. 5, left",
     printed="At the step size 0.01 IFCA improves the overall performance by an order of magnitude "
@@ -319,8 +319,8 @@ NO_TENFOLD = Finding(
     found="After 120 rounds IFCA has converged. In means of ten runs the error of ODCL-CC is then "
     "about three times as large, and more than five times in a quarter of the means. The factor "
     "hangs on the runs in which ODCL-CC misses the clusters.",
-    corrected="By a factor of about three.",
-    severity="strong",
+    corrected="By a factor of about three, half an order of magnitude.",
+    severity="slip",
 )
 
 
@@ -347,13 +347,14 @@ FIGURE_5_LEFT = (
         **_DEAR,
     ),
     row(
-        "odcl.fig5-left-tenfold-as-printed",
+        "odcl.fig5-left-tenfold",
         be.FIG_5_LEFT_TENFOLD,
-        after,
-        steps=(0.01,),
-        rounds=120,
-        expected=Verdict.REFUTED,
-        finding=NO_TENFOLD,
+        share,
+        sampling=_rounds(128),
+        cells=_left((0.01,)),
+        event="means of ten runs whose error is larger by at least half an order of magnitude",
+        happens=lambda table, _cell: table["one_shot"] >= math.sqrt(10) * table["round_120"],
+        finding=USUALLY_THREE,
         **_DEAR,
     ),
     row(

@@ -138,6 +138,12 @@ PLACEBOS: dict[str, Entry] = {
     ),
     "odcl.fig5-left": (_in_place("IFCA20", "round_20", _ZERO, "the zero vector"),),
     "odcl.fig5-left-small-step": (_in_place("IFCA70", "round_70", _ZERO, "the zero vector"),),
+    "odcl.fig5-left-tenfold": (
+        _always("the zero vector", round_120=_ZERO),
+        Placebo(
+            name="ODCL-CC itself", columns={"round_120": lambda table, _cell: table["one_shot"]}
+        ),
+    ),
     "odcl.fig5-left-rounds": (
         Control(name="a method that matches in two rounds", columns={"rounds": 2.0}),
     ),

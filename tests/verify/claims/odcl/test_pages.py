@@ -119,6 +119,11 @@ EVENTS = [
     ("odcl.fig5-optimal", {"cc_clusters": [3, 4, 5]}, [0, 1, 0]),
     ("odcl.fig5-right-as-printed", {"matched": [1, 0, 1]}, [1, 0, 1]),
     (
+        "odcl.fig5-left-tenfold",
+        {"one_shot": [31, 32, 316], "round_120": [10, 10, 100]},
+        [0, 1, 0],
+    ),
+    (
         "odcl.fig5-left-flat",
         {"round_20": [2, 2, 2], "round_120": [0.9, 1, 3]},
         [0, 1, 1],
