@@ -166,7 +166,12 @@ FAILURE_AS_PRINTED = statement(
     constants=(Constant(symbol=c, low=1.0, high=1e3, generous="high", meaning="the divisor"),),
     reading=(
         "$T=\\frac{8L}{p\\lambda}\\log\\frac{p\\lambda\\Delta}{8\\varepsilon_0L}$ with the floor "
-        "(36) of the print, whose constant is one. A universal $c$ cannot know $v$ and $\\eta$."
+        "(36) of the print, whose constant is one. Section V calls $c$ universal in all results, "
+        "and the corollary's $\\lesssim$ names $v$ and $\\eta$, so that $c$ must not depend on "
+        "them. The $\\tilde O$ of this step, which omits them, is not on the corollary's first "
+        "two terms. With a $c$ that depends on $v$ and $\\eta$ the step is right, and the "
+        "corollary hides more "
+        "than a universal constant."
     ),
 )
 # --- Assumption 6 -------------------------------------------------------------------------------

@@ -36,14 +36,16 @@ TWO_CLUSTERS_RANDOM = statement(
     terms=(Term(name="almost half", expr=sp.Rational(11, 20) * Delta),),
     failure=HALF,
     reading=(
-        "The paper says: only slightly better than random. The first reading is a random start: "
+        "The paper says: only slightly better than random. The first reading is a random start, "
+        "which is what Section VI and the abstract call a random initialization: "
         "with labels free it misses the ball of radius $\\Delta/2$ by at most $\\Delta/20$ with "
-        "probability at least one half. This is tried here. In high dimension a random vector is "
-        "nearly orthogonal to both optima, so its distance is a fixed multiple of $\\Delta$ above "
-        "one half. The second reading is a client's random guess of its label: Section VII speaks "
-        "of a random guess. Any positive closeness beats it (ifca.better-than-guessing). The third "
-        "is a start from random labels: the fit to clients drawn at random from both clusters "
-        "tends to the midpoint of the optima, whose closeness is zero. So any positive closeness "
-        "is better than this start as well."
+        "probability at least one half. This is tried here, with Section VI's starts among others. "
+        "In high dimension a random vector of the optima's norm is as far from both as they are "
+        "from each other, at $\\Delta$. So the verdict hangs on no twentieth. The second reading "
+        "is a client's random guess of its label: Section VII speaks of a random guess. Any "
+        "positive closeness beats it (ifca.better-than-guessing). The third is a start from random "
+        "labels: the fit to clients drawn at random from both clusters tends to the midpoint of "
+        "the optima, whose closeness is zero. So any positive closeness is better than this start "
+        "as well."
     ),
 )

@@ -22,8 +22,10 @@ _ALL = r"\forall\{a_i\},\{C_k\}"
 _ONE = {"any separation above one": sp.Integer(1)}
 _ANY = (
     "Definition 2 asks for recovery of every data set that is separable with some $\\alpha>1$, "
-    "so no data set may need more than one. Remark 15 lets $\\alpha$ depend on the algorithm. With "
-    "that reading the assertion is Lemmas 1 and 2."
+    "so no data set may need more than one. Remark 15 says that the $\\alpha$ of Definition 1 "
+    "depends on the data set, and that the algorithms have critical values of their own. So "
+    "Sections 3 and 4.2, by which both algorithms meet Definition 2, say too much. With the "
+    "critical value in the place of one in Definition 2 the assertion is Lemmas 1 and 2."
 )
 
 DEF_2_CC = statement(

@@ -62,7 +62,7 @@ REQ_KM = statement(
 REQ_KM_DISPLAY = statement(
     "odcl.requirement-km-display",
     "The term of ODCL-KM's requirement in the comparison",
-    "Section 4.2, after 2), as printed",
+    "Section 4.2, after 2), as in the copy at hand",
     quantifiers=rf"\exists C\;{_SIZES}",
     observed=r"\frac{(\sqrt{|C_{(K)}|}+\sqrt m)^2}{|C_{(K)}|}",
     terms={"printed": C * (sp.sqrt(size_min) + sp.sqrt(m)) ** 2 / size_min**2},
@@ -187,19 +187,22 @@ TABLE_1_CC = statement(
 TABLE_1_KM = statement(
     "odcl.table1-km",
     "ODCL-KM's sample requirement in Table 1",
-    "Table 1, ODCL-KM, as in the copy at hand",
-    quantifiers=rf"\exists C\;{_SIZES},D",
-    observed=r"\frac{(|C_{(K)}|+\sqrt m)^2}{|C_{(K)}|D^2}",
-    terms={"Section 4.2": C * REQUIREMENT_KM.subs({c: 1, M: 1})},
-    constants=(_ORDER,),
-    reading="Section 4.2, 2) has $\\sqrt{|C_{(K)}|}$ in the bracket.",
+    "Table 1, ODCL-KM, with the root of Section 4.2",
+    quantifiers=rf"{_SIZES},D",
+    observed=r"\frac{16\alpha_{km}^2}{64D^2}",
+    relation="=",
+    terms={"printed": (sp.sqrt(size_min) + sp.sqrt(m)) ** 2 / (size_min * Delta**2)},
+    reading=(
+        "With $c=1$, as an order hides $c$. The copy at hand has $|C_{(K)}|$ in the bracket. "
+        "Section 4.2, 2), the entry of I-ODCL-KM and Remark 20 have its root."
+    ),
     uses=("odcl.requirement-km",),
 )
 _COEFFICIENT = r"\frac{D^2}{\alpha^2}\ \text{in the requirement of Theorem 2}"
 TABLE_1_IKM = statement(
     "odcl.table1-ikm",
     "I-ODCL-KM's sample requirement in Table 1",
-    "Table 1, I-ODCL-KM",
+    "Table 1, I-ODCL-KM, as in the copy at hand",
     quantifiers=rf"\exists C\;{_SIZES},D",
     observed=r"\frac{|C_{(K)}|^2D^2}{(\sqrt{|C_{(K)}|}+\sqrt m)^2}",
     terms={"Theorem 2": C * Delta**2 / ALPHA_KM.subs(c, 1) ** 2},

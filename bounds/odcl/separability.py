@@ -20,28 +20,18 @@ from bounds.odcl.symbols import c, m, radius, size_min
 _OBSERVED = r"c(\Delta_k+\Delta_l)"
 _QUANTIFIERS = r"\forall\{a_i\},\{C_k\},c>0\;\forall k\ne l"
 
-DEF_1_DEF_3_AS_PRINTED = statement(
-    "odcl.def1-def3-as-printed",
-    "Definition 1 implies Definition 3 at the printed separation",
-    "after Definition 3, as printed",
-    quantifiers=_QUANTIFIERS,
-    observed=_OBSERVED,
-    terms={"separation": 2 * c * sp.sqrt(m) / size_min * radius},
-    reading=(
-        "The right-hand side is $\\alpha$ times the largest radius. Definition 1 puts the means "
-        "further apart than that, and nothing else about their distance."
-    ),
-)
-
 DEF_1_DEF_3 = statement(
     "odcl.def1-def3",
     "Definition 1 implies Definition 3",
-    "after Definition 3, corrected",
+    "after Definition 3, with the root of Lemma 2",
     quantifiers=_QUANTIFIERS,
     observed=_OBSERVED,
     terms={"separation": 2 * c * sp.sqrt(m) / sp.sqrt(size_min) * radius},
     reading=(
-        "The denominator is $\\sqrt{|C_{(K)}|}$, as in Lemma 2. Proof: "
+        "The right-hand side is $\\alpha$ times the largest radius. Definition 1 puts the means "
+        "further apart than that, and nothing else about their distance. "
+        "The denominator is $\\sqrt{|C_{(K)}|}$, as in Lemma 2 (the copy at hand has no root "
+        "there). Proof: "
         "$\\sqrt{|C_k|}\\Delta_k\\le\\norm{A-C}_F\\le\\sqrt m\\max\\norm{\\mu_k-a_i}$."
     ),
 )

@@ -43,7 +43,6 @@ def rounds(v):
 
 
 ORACLES = {
-    "def1-def3-as-printed": lambda v: 2 * v["c"] * sqrt(v["m"]) / v["size_min"] * v["radius"],
     "def1-def3": lambda v: 2 * v["c"] * sqrt(v["m"] / v["size_min"]) * v["radius"],
     "def1-def3-attained": lambda v: 2 * v["c"] * sqrt(v["m"] / v["size_min"]) * v["radius"],
     "eq13-lower": lambda v: v["diameter_k"] / v["size_k"],
@@ -103,7 +102,7 @@ ORACLES = {
     "table1-ifca-sr": lambda v: v["C"] * max(v["size_max"], v["k"] / v["Delta"] ** 4),
     "table1-afa": lambda v: v["C"] * afa(v),
     "table1-cc": lambda v: ((v["m"] - v["size_min"]) / v["size_min"] / v["Delta"]) ** 2,
-    "table1-km": lambda v: v["C"] * requirement_km(v, 1, 1),
+    "table1-km": lambda v: ((sqrt(v["m"]) / sqrt(v["size_min"]) + 1) / v["Delta"]) ** 2,
     "table1-ikm": lambda v: v["C"] * (v["Delta"] / alpha_km(v, 1)) ** 2,
     "table1-icc": lambda v: (v["size_min"] * v["Delta"] / (v["m"] - v["size_min"])) ** 2,
     "comm-rounds": rounds,

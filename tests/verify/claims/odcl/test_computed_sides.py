@@ -203,15 +203,16 @@ def test_a_cluster_outweighs_its_outliers(everywhere: bool, outliers: int) -> No
     assert kmeans.cluster_size(point) == 4 + 3 + math.ceil(4 * outliers * (2.6) ** 2)
 
 
-def test_the_entry_of_table_1_is_compared_with_the_requirement() -> None:
+@pytest.mark.parametrize("side", [0, 1])
+def test_the_entry_of_table_1_is_the_requirement_at_unit_constants(side: int) -> None:
     search = CATALOGUE["odcl.table1-km"].build(QUICK)
     names = set(search.domain)
     point = dict.fromkeys(names, 3.0)
     point |= {"Delta": 0.5}
     at = requirements.symbols(point)
-    left, _ = search.sides(point)
     size, users = at["size_min"], at["m"]
-    assert left == pytest.approx((size + math.sqrt(users)) ** 2 / (size * at["Delta"] ** 2))
+    expected = (math.sqrt(size) + math.sqrt(users)) ** 2 / (size * at["Delta"] ** 2)
+    assert search.sides(point)[side] == pytest.approx(expected)
 
 
 def test_needed_distances_are_shown_as_medians_beside_both_predictions() -> None:
