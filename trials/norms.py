@@ -9,6 +9,7 @@ from trials.checks import FloatArray
 
 # Below, squares may have lost entries that matter.
 _LEAST_SQUARE = 1e-280
+_LEAST_LENGTH = 1e-140
 
 
 # Sums may be reordered and multiply-adds fused, but NaN and infinity keep their meaning.
@@ -38,3 +39,18 @@ def row_lengths(rows: FloatArray, lengths: FloatArray) -> None:
     """Write `length` of each row of (r, d) to ``lengths`` (r,)."""
     for r in range(rows.shape[0]):
         lengths[r] = length(rows[r])
+
+
+def last_axis_lengths(vectors: FloatArray) -> FloatArray:
+    """Euclidean norms (...,) of finite vectors (..., d), also where all squares vanish.
+
+    They are those of NumPy where one of a vector's squares is far from underflow.
+    """
+    lengths = np.asarray(np.linalg.norm(vectors, axis=-1))
+    small = lengths < _LEAST_LENGTH
+    if small.any():
+        rows = vectors[small]
+        largest = np.abs(rows).max(axis=-1)
+        units = np.where(largest > 0.0, largest, 1.0)
+        lengths[small] = np.linalg.norm(rows / units[:, None], axis=-1) * units
+    return lengths

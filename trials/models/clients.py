@@ -63,8 +63,8 @@ class ClientData:
     Parameters
     ----------
     features : (N, d) array of finite floats.
-    responses : (N,) array of finite floats, in any unit.  Models have this unit over that of the
-        features.
+    responses : (N,) array of finite floats, in any unit in which their squares neither vanish nor
+        overflow.  Models have this unit over that of the features.
     offsets : (m + 1,) increasing integers from 0 to N.  Client i has the rows
         ``offsets[i]:offsets[i + 1]``, at least one.
 

@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from trials.checks import FloatArray, IntArray, InvalidParameter
+from trials.norms import last_axis_lengths
 from trials.parameters import Array, Integer, validated
 
 _RUNS, _MODELS = Array(("R", "k", "d")), Array(("k", "d"))
@@ -36,7 +37,7 @@ def bottleneck(distances: FloatArray) -> float:
 def bottleneck_distance(models: ArrayLike, reference: ArrayLike) -> float:
     r"""(6): :math:`\min_\pi\max_j\lVert\hat\theta_{\pi(j)}-\theta_j^*\rVert`, both (k, d)."""
     found, truth = np.asarray(models), np.asarray(reference)
-    gaps = np.linalg.norm(found[:, None] - truth[None], axis=2)
+    gaps = last_axis_lengths(found[:, None] - truth[None])
     nearest = gaps.argmin(axis=0)
     if len(set(nearest.tolist())) == len(nearest):  # each centre has a nearest model of its own
         return float(gaps.min(axis=0).max())
@@ -45,7 +46,7 @@ def bottleneck_distance(models: ArrayLike, reference: ArrayLike) -> float:
 
 def bottleneck_distances(models: FloatArray, reference: FloatArray) -> FloatArray:
     """The distance (6) of each of R sets of finite models (R, k, d), (R,)."""
-    gaps = np.linalg.norm(models[:, :, None] - reference, axis=3)
+    gaps = last_axis_lengths(models[:, :, None] - reference)
     nearest = np.sort(gaps.argmin(axis=1), axis=1)
     found = np.asarray(gaps.min(axis=1).max(axis=1))
     for r in np.flatnonzero((nearest[:, 1:] == nearest[:, :-1]).any(axis=1)):
@@ -83,7 +84,7 @@ def model_distance(models: FloatArray, reference: FloatArray) -> FloatArray:
     >>> model_distance(np.array([[[0.0], [3.0]]]), np.array([[3.0], [1.0]])).tolist()
     [0.5]
     """
-    gaps = np.stack([np.linalg.norm(models - r, axis=-1) for r in reference], axis=-1)
+    gaps = np.stack([last_axis_lengths(models - r) for r in reference], axis=-1)
     matched = [gap[linear_sum_assignment(gap)].mean() for gap in gaps]
     return np.asarray(matched, dtype=np.float64)
 
@@ -96,7 +97,7 @@ def nearest_distance(models: FloatArray, reference: FloatArray) -> FloatArray:
     it is never larger than `trials.models.matching.model_distance` and can call a collapsed run a
     success.
     """
-    gaps = np.stack([np.linalg.norm(models - r, axis=-1) for r in reference], axis=-1)
+    gaps = np.stack([last_axis_lengths(models - r) for r in reference], axis=-1)
     return np.asarray(gaps.min(axis=-1).mean(axis=-1))
 
 

@@ -28,6 +28,7 @@ from trials.checks import (
     real_between,
     whole_array,
 )
+from trials.norms import last_axis_lengths
 from trials.parameters import (
     Array,
     Flag,
@@ -202,7 +203,7 @@ def separation(theta_star: ArrayLike) -> FloatArray:
     k = centres.shape[-2]
     smallest = np.full(centres.shape[:-2], math.inf)
     for i in range(1, k):
-        gaps = np.linalg.norm(centres[..., :i, :] - centres[..., i : i + 1, :], axis=-1)
+        gaps = last_axis_lengths(centres[..., :i, :] - centres[..., i : i + 1, :])
         smallest = np.minimum(smallest, gaps.min(axis=-1))
     return np.asarray(smallest)
 
@@ -336,7 +337,7 @@ def bernoulli_vectors(rng: np.random.Generator, k: int, d: int) -> FloatArray:
 @validated(theta_star=_CENTRES)
 def nearest_other(theta_star: FloatArray) -> IntArray:
     """Index of each centre's nearest other centre (first on ties), (..., k)."""
-    gaps = np.linalg.norm(theta_star[..., :, None, :] - theta_star[..., None, :, :], axis=-1)
+    gaps = last_axis_lengths(theta_star[..., :, None, :] - theta_star[..., None, :, :])
     k = theta_star.shape[-2]
     gaps[..., np.arange(k), np.arange(k)] = math.inf
     return _first_nearest(gaps)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from trials.checks import InvalidParameter
+from trials.models import matching as mt
 from trials.models import mixture as mx
 from verify.testing.strategies import closeness, initialisations, partitions, positive
 
@@ -278,3 +279,27 @@ def test_a_ratio_beyond_the_range_of_floats_is_infinite():
 
     assert of(1e150, 1e-50) == math.inf
     assert of(3.0, 2.0) == 2.25
+
+
+@pytest.mark.parametrize("power", [-1070, -560, -200, 0, 490])
+def test_distances_have_no_unit(power):
+    """Centres 1e-170 apart had the separation zero, and every model the distance zero."""
+    centres = np.array([[0.0, 0.0], [3.0, 4.0], [3.0, 16.0]])
+    scaled = np.ldexp(centres, power)
+    assert np.ldexp(mx.separation(scaled), -power) == 5.0
+    assert mx.nearest_other(scaled).tolist() == [1, 0, 1]
+    mixture = mx.Mixture(
+        theta_star=scaled, cluster_sizes=[1, 1, 1], sigma=math.ldexp(2.0, power), n_samples=1
+    )
+    assert mixture.rho == 6.25
+    models = np.ldexp([[0.0, 0.0], [3.0, 16.0], [6.0, 8.0]], power)
+    # Matched at best: 0, 0 and the distance 5 of (6, 8) from (3, 4).  Its nearest centre is that.
+    for function, expected in (
+        (mt.model_distance, 5.0 / 3.0), (mt.nearest_distance, 5.0 / 3.0),
+        (mt.bottleneck_distances, 5.0),
+    ):  # fmt: skip
+        found = function(models[None], scaled)
+        rounded = 0.3 if power < -1000 else 1e-14  # one unit of a subnormal number
+        assert np.ldexp(found, -power) == pytest.approx([expected], rel=rounded)
+    assert np.ldexp(mt.bottleneck_distance(models, scaled), -power) == 5.0
+    assert mt.bottleneck_distance(scaled, scaled) == 0.0
