@@ -186,6 +186,32 @@ def test_a_claim_that_cannot_be_built_is_one_fault():
     assert str(fault) == "hoeffding.tail: it cannot be built: no cells  [builds]"
 
 
+@pytest.mark.parametrize(
+    ("builder", "told"),
+    [
+        (lambda _statement, _profile: len(5), "TypeError: object of type 'int' has no len()"),
+        (lambda _statement, _profile: {}["n"], "KeyError: 'n'"),
+        (lambda _statement, _profile: None, "its builder returns None, which is no procedure"),
+    ],
+    ids=["type", "key", "none"],
+)
+def test_an_error_of_any_kind_in_a_builder_is_one_fault(builder, told):
+    """A wrong type ended check-paper as a fault of cfl-verify that check-paper should explain."""
+    found = with_claim(HOEFFDING, builder=builder)
+    (fault,) = examine(found, [HOEFFDING])
+    assert str(fault) == f"hoeffding.tail: it cannot be built: {told}  [builds]"
+
+
+def test_a_paper_without_claims_does_not_pass(tmp_path):
+    """It had no fault, and the exit status 0."""
+    file = tmp_path / "mine.py"
+    text = Path("docs/example_paper.py").read_text().replace("claims=(tail,)", "claims=()")
+    file.write_text(text.replace("hoeffding", "nothing"))
+    done = CliRunner().invoke(application, ["check-paper", str(file)])
+    assert done.exit_code == 3, done.output
+    assert ": has no claim, so that nothing can be checked" in done.output
+
+
 def test_a_check_that_ends_in_an_error_is_a_fault_and_the_others_are_asked_all_the_same(tmp_path):
     """Before, a misspelt column was "a fault of cfl-verify", and nothing else was told."""
     text = (DOCS / "papers" / "averaging.py").read_text()

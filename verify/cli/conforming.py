@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import click
 
+from trials.checks import InvalidParameter
 from verify.cli import exits
 from verify.cli.screen import print_json, say
 
@@ -21,6 +22,8 @@ def check_paper(*, files: Sequence[str], without: Sequence[str], as_json: bool) 
         )
     found = catalogue(files)
     names = [name for name in found if found.file_of(name) is not None]
+    if not names:
+        raise InvalidParameter(f"{', '.join(files)}: has no claim, so that nothing can be checked")
     faults = list(examine(found, names, without))
     if as_json:
         rows = [{"claim": f.claim, "check": f.check, "told": f.told} for f in faults]

@@ -14,11 +14,13 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from trials.checks import shown
 from trials.run.store import StoreError
 from trials.sources import user_line
 from verify.conformance import depending, saying, trying
 from verify.conformance.case import Case, Check
 from verify.papers import Catalogue
+from verify.procedures.interface import Procedure
 
 _LONGEST = 500
 
@@ -56,16 +58,29 @@ def examine(
     """
     for name in names:
         case = Case(found, name)
-        try:
-            case.built.describe()
-        except (ValueError, ArithmeticError) as error:
-            yield Fault(claim=name, check="builds", told=f"it cannot be built: {error}")
+        if unbuilt := _why_not_built(case):
+            yield Fault(claim=name, check="builds", told=f"it cannot be built: {unbuilt}")
             continue
         for title, check in CHECKS.items():
             if title not in without:
                 yield from (
                     Fault(claim=name, check=title, told=told) for told in _told(check, case)
                 )
+
+
+def _why_not_built(case: Case) -> str:
+    """The error of a claim's builder or of its procedure's description, empty where both work."""
+    try:
+        if not isinstance(case.built, Procedure):
+            return f"its builder returns {shown(case.built)}, which is no procedure"
+        case.built.describe()
+    except (MemoryError, OSError, StoreError):
+        raise
+    except (ValueError, ArithmeticError) as error:
+        return str(error)
+    except Exception as error:  # a value of a wrong type: it is told with its line
+        return _spelled(error)
+    return ""
 
 
 def _told(check: Check, case: Case) -> Iterator[str]:
@@ -75,10 +90,14 @@ def _told(check: Check, case: Case) -> Iterator[str]:
     except (MemoryError, OSError, StoreError):
         raise
     except Exception as error:
-        line = user_line(error)
-        place = f" ({Path(line.filename).name}, line {line.lineno})" if line else ""
-        told = " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST]
-        yield f"the check ends in {told}{place}"
+        yield f"the check ends in {_spelled(error)}"
+
+
+def _spelled(error: Exception) -> str:
+    """An error with its type, and with the line of the user's file that it passed."""
+    line = user_line(error)
+    place = f" ({Path(line.filename).name}, line {line.lineno})" if line else ""
+    return " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST] + place
 
 
 __all__ = ["CHECKS", "Case", "Check", "Fault", "examine"]
