@@ -86,6 +86,9 @@ D_RISES = _rises(
 C_RISES_WITH_N = _rises(
     "ifca.fig3c-rises-with-n", "c", n, "n", r"k=2,\ m=100,\ (R,d)=(0.1,1000),\ \sigma=0.1"
 )
+D_RISES_WITH_N = _rises(
+    "ifca.fig3d-rises-with-n", "d", n, "n", r"k=4,\ m=200,\ (R,d)=(0.5,1000),\ \sigma=0.1"
+)
 
 _SMALL = "At a tenth of the figure's $n$ and $d$, with the optima of the published code. "
 

@@ -204,9 +204,9 @@ def curve(
     cells: tuple[Params, ...],
     along: str,
     present: Present,
-    trials: int = _TRIALS,
+    trials: int,
 ) -> Monotone:
-    """The share of successful trials along a parameter, by default with the figure's trials."""
+    """The share of successful trials along a parameter."""
     return Monotone(
         statement=statement,
         sampling=_sampling(trials, trials),
@@ -230,8 +230,10 @@ def _plane(panel: Params) -> tuple[Params, ...]:
 
 
 # The figure's trials decide no curve, whatever they show.
-_CURVE: dict[str, Any] = {**_FULL, "expected": Verdict.INCONCLUSIVE}
-_PLANE: dict[str, Any] = {"along": "norm", "present": _map, "finding": UNSCALED, **_CURVE}
+_PLANE: dict[str, Any] = {
+    "along": "norm", "present": _map, "finding": UNSCALED, "trials": _TRIALS,
+    "expected": Verdict.INCONCLUSIVE, **_FULL,
+}  # fmt: skip
 _LINE: dict[str, Any] = {"present": _shares, "trials": _ENOUGH, **_FULL}
 CURVES = table(
     curve,
@@ -256,9 +258,16 @@ CURVES = table(
         bf.D_RISES,
         cells=tuple(_full(_D, "code", m=m, n=100) for m in (100, 200, 400)),
         along="m",
-        present=_shares,
         finding=UNSCALED,
-        **_CURVE,
+        **_LINE,
+    ),
+    row(
+        "ifca.fig3d-rises-with-n",
+        bf.D_RISES_WITH_N,
+        cells=tuple(_full(_D, "code", m=200, n=n) for n in (50, 100, 200)),
+        along="n",
+        finding=UNSCALED,
+        **_LINE,
     ),
 )
 

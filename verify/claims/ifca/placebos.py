@@ -285,6 +285,7 @@ PLACEBOS: dict[str, Entry] = {
             "c-rises-with-m",
             "c-rises-with-n",
             "d-rises-with-m",
+            "d-rises-with-n",
             "-monotone-r",
             "-monotone-mn",
         )
