@@ -120,7 +120,9 @@ LEMMA_3 = statement(
     reading=(
         "A net of the ball of radius $R$ has at most $(6R/\\epsilon)^d$ points. For "
         "$\\epsilon>6R$ the formula is below one, and no net is that small. The tried fits have "
-        "one dimension, in which their law is exact, so that the factor $d$ is not tried."
+        "one dimension, in which their law is exact, so that the factor $d$ is not tried. Samples "
+        "that show one of $d$ coordinates would not need it: their excess of about "
+        "$\\sigma^2d/(2n)$ is below the third term at $L=d$."
     ),
 )
 

@@ -60,6 +60,13 @@ CELLS: tuple[Params, ...] = (
 #: So few of the rows that the logarithm is more than half of the constant.
 _FEW_ROWS: Params = {"M": 20_000, "n": 1, "d": 5, "nu": 0.00025}
 
+#: Shares for which the limit is below the features of all clients, with 3 to 20 features.
+_FEW_CLIENTS: tuple[Params, ...] = (
+    {"M": 4_000, "n": 10, "d": 3, "nu": 0.002},
+    {"M": 20_000, "n": 1, "d": 20, "nu": 0.004},
+    _FEW_ROWS,
+)
+
 
 def _symbols(params: Params) -> dict[str, float]:
     full = SUBSETS.check(params)
@@ -143,7 +150,7 @@ def lemma_11_phi(statement: Statement, profile: Profile) -> Probability:
         statement,
         {"C": 24.0},
         _sampling(profile),
-        CELLS,
+        (*CELLS, *_FEW_CLIENTS),
         _symbols,
         lambda table: table["phi"],
         "the features of some few clients exceeding their limit",
