@@ -227,3 +227,23 @@ def test_a_coordinate_without_samples_keeps_its_digits():
     assert found.mean_square == pytest.approx(1e100 * unseen, rel=1e-12)
     assert found.squared_bias == pytest.approx(1e100 * unseen**2, rel=1e-12)
     assert moments(5, "coordinates", 1, 1.0, 1.0, 1.0).squared_bias == 0.0
+
+
+@pytest.mark.parametrize("n", [7, 10**4, 10**10])
+def test_the_excess_of_many_samples_keeps_its_digits(n):
+    """A difference of two losses kept six digits at a deviation's distance for 10^10 samples."""
+    p, width = 0.3, 2.0
+    law = line_law(n, "cosh", width, 1.0, p)
+    with mpmath.workdps(40):
+
+        def loss(theta):
+            ends = [
+                q * mpmath.log(mpmath.cosh(theta / width - s)) for q, s in ((p, 1), (1 - p, -1))
+            ]
+            return width * sum(ends)
+
+        optimum = mpmath.findroot(lambda t: mpmath.diff(loss, t), cosh_optimum(p, width))
+        for i in {0, len(law.errors) // 3, len(law.errors) // 2, len(law.errors) - 1}:
+            exact = loss(optimum + mpmath.mpf(law.errors[i])) - loss(optimum)
+            assert law.excess[i] == pytest.approx(float(exact), rel=1e-9, abs=1e-30)
+    assert (law.excess >= 0.0).all()
