@@ -21,7 +21,8 @@ def compare(
 ) -> dict[str, list[str]]:
     """The differences of each claim, none for a claim that agrees.
 
-    A difference is a missing claim or cell, another verdict, or a cell that disagrees.
+    A difference is a missing claim or cell, another verdict, a proof that one run lacks, a claim
+    that failed in one of them, or a cell that disagrees.
 
     With equal seeds an equal number of trials must give identical evidence, or equal to rounding
     where the two environments differ (`trials.run.machine`).  Otherwise two cells
@@ -42,14 +43,22 @@ def compare(
     for name, other in theirs.items():
         if name in mine:
             new, old = mine[name]["evidence"], other["evidence"]
-            changed = new["verdict"] != old["verdict"]
-            verdicts = [f"{new['verdict']}, baseline {old['verdict']}"] if changed else []
+            said, before = _said(new), _said(old)
+            verdicts = [f"{said}, baseline {before}"] if said != before else []
             found[name] = verdicts + _cells(new, old, same_seed, allowed)
         elif not common:
             found[name] = ["missing from the run"]
     if not common:
         found |= {name: ["not in the baseline"] for name in mine if name not in theirs}
     return found
+
+
+def _said(evidence: Mapping[str, Any]) -> str:
+    """The verdict in words that do not depend on the budget: PROVED, SUPPORTED, failed (...)."""
+    if error := evidence.get("error"):
+        return f"failed ({error})"
+    mark = str(evidence.get("mark", ""))
+    return mark if mark.startswith("PROVED") else str(evidence["verdict"])
 
 
 def rounding(run: RunStore, baseline: RunStore, rtol: float | None = None) -> float:

@@ -193,3 +193,29 @@ def test_rounding_is_the_largest_distance_that_is_accepted_between_cells_of_the_
             '{"m": 2}',
             '{"m": 3}',
         ]
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "told"),
+    [
+        ({"mark": "SUPPORTED"}, {"mark": "PROVED"}, ["SUPPORTED, baseline PROVED"]),
+        (
+            {"mark": "PROVED UP TO A LEMMA"},
+            {"mark": "PROVED"},
+            ["PROVED UP TO A LEMMA, baseline PROVED"],
+        ),
+        ({"mark": "PROVED"}, {"mark": "PROVED"}, []),
+        ({"mark": "SUPPORTED TO 0.1"}, {"mark": "SUPPORTED"}, []),  # as the budget resolves
+        ({"error": "E: x"}, {}, ["failed (E: x), baseline SUPPORTED"]),
+        ({"error": "E: x"}, {"error": "E: x"}, []),
+    ],
+)
+def test_a_lost_proof_and_a_failed_claim_are_differences(new, old, told, tmp_path):
+    """Neither was one, because the verdict is the same word."""
+    stores = []
+    for name, parts in (("new", new), ("old", old)):
+        stores.append(run_with(tmp_path / name, {}))
+        evidence = {"verdict": "SUPPORTED", "cells": [], **TOLD, **parts}
+        stores[-1].put_document("claim", "a", {"evidence": evidence})
+    with stores[0] as one, stores[1] as two:
+        assert compare(one, two) == {"a": told}

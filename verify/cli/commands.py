@@ -327,7 +327,7 @@ def replay(**given: Any) -> None:
 @json_option
 @claims_option
 def check(**given: Any) -> int:
-    """Compare a run with a baseline: verdicts, and observed values within their uncertainty.
+    """Compare a run with a baseline: verdicts, proofs, observed values within their uncertainty.
 
     Runs of one seed must agree bit for bit.  Runs from two kinds of processor, or from two sets of
     versions, must agree to rounding, and the command prints the largest relative difference and
