@@ -6221,8 +6221,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "verify/conformance/__init__.py",
-        'told=f"it cannot be built: {error}")\n            continue',
-        'told=f"it cannot be built: {error}")\n            return',
+        'told=f"it cannot be built: {unbuilt}")\n            continue',
+        'told=f"it cannot be built: {unbuilt}")\n            return',
         "after a claim that cannot be built no other one is examined",
         "verify/test_conformance",
         missed=True,
