@@ -280,7 +280,7 @@ IFCA_SAMPLES = Finding(
     "Assumption 6, which the column for the separation marks, asks for $n\\gtrsim D^{-5}$ as well. "
     "That exceeds $K/D^4$ for $D<1/K$.",
     corrected="$\\Omega(\\max\\{|C_{(K)}|/D^8,K/D^4,1/D^5\\})$.",
-    severity="statement",
+    severity="edge",
 )
 
 
