@@ -128,7 +128,12 @@ class FederatedEstimator(BaseEstimator):  # type: ignore[misc]
     def predict_as(self, X: Any, labels: Any) -> Any:
         """Predict with the models of given clusters: one number, or one a row."""
         features = self._features(X)
-        given = np.broadcast_to(np.asarray(labels, dtype=np.int64), len(features))
+        found = np.asarray(labels)
+        if found.dtype.kind not in "iu" or found.shape not in ((), (1,), (len(features),)):
+            raise InvalidParameter(
+                f"labels={shown(labels)} must be an integer, or {len(features)} of them: one a row"
+            )
+        given = np.broadcast_to(found, len(features))
         if len(given) and not 0 <= given.min() <= given.max() < len(self.models_):
             raise InvalidParameter(f"labels={shown(labels)} must be in [0, {len(self.models_)})")
         return self._answer(self._products(features, given))
@@ -151,11 +156,17 @@ class FederatedEstimator(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         features, target = self._read(X, y, clients, reset=False)
+        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        if weight is not None and weight.shape != (len(features),):
+            raise InvalidParameter(
+                f"sample_weight has shape {weight.shape} and X has {len(features)} rows: give one "
+                "weight a row"
+            )
         labels, scored = self._places(features, self._responses(target, known=True), clients)
         found = self._answer(self._products(features[scored], labels[scored]))
         measure = accuracy_score if self._is_classifier() else r2_score
-        weight = None if sample_weight is None else np.asarray(sample_weight)[scored]
-        return float(measure(target[scored], found, sample_weight=weight))
+        kept = None if weight is None else weight[scored]
+        return float(measure(target[scored], found, sample_weight=kept))
 
     # -- parts -----------------------------------------------------------------------------------
 

@@ -68,8 +68,9 @@ def read_rows(clients: Any, n: int) -> Rows:
         raise InvalidParameter(
             f"clients has shape {values.shape} and X has {n} rows: give one client id a row"
         )
-    if values.dtype.kind == "f" and np.isnan(values).any():
-        _refuse_missing(int(np.flatnonzero(np.isnan(values))[0]), np.nan)
+    if values.dtype.kind in "fcmM" and np.isnan(values).any():  # a missing time as well
+        row = int(np.flatnonzero(np.isnan(values))[0])
+        _refuse_missing(row, values[row])
     if values.dtype.kind == "O":
         rows = _of_objects(values)
     elif values.dtype.kind in "iu" and n and not (values[1:] < values[:-1]).any():
@@ -83,10 +84,16 @@ def read_rows(clients: Any, n: int) -> Rows:
 
 
 def ids_of(values: Sequence[Hashable]) -> Any:
-    """Hashable ids (m,) as an array.  Those of one plain type keep it, others become objects."""
+    """Hashable ids (m,) as an array.  Those of one plain type keep it, others become objects.
+
+    An array of integers beyond 64 bits rounds them, and one of texts drops their last NULs.  Such
+    ids stay objects, as two clients could become one.
+    """
     kinds = {type(value) for value in values}
     if len(kinds) == 1 and issubclass(kinds.pop(), int | str | np.integer | np.str_):
-        return np.asarray(values)
+        found = np.asarray(values)
+        if found.dtype.kind in "biuU" and found.tolist() == list(values):
+            return found
     return np.fromiter(values, dtype=object, count=len(values))
 
 

@@ -98,6 +98,35 @@ def test_the_first_row_without_a_client_is_named(missing):
             read_rows(np.array([1.0, np.nan, np.nan]), 3)
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array(["2020-01-01", "NaT", "NaT"], dtype="datetime64[D]"),
+        np.array([1, "NaT", 2], dtype="timedelta64[s]"),
+        np.array([1.0, complex(0.0, np.nan), 2.0]),
+    ],
+    ids=["day", "duration", "complex"],
+)
+def test_a_missing_time_is_no_client(values):
+    with pytest.raises(InvalidParameter, match=r"clients\[1\]=.* names no client"):
+        read_rows(values, 3)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [-1, 2**63 + 1, 2**63 + 2, 2**63 + 1],  # 64-bit hashes of both signs: an array rounds them
+        [2**64 + 1, 2**64 + 2, 5, 2**64 + 1],
+        ["site\0", "site", "other", "site\0"],  # an array drops the NUL
+    ],
+)
+@pytest.mark.parametrize("as_objects", [False, True])
+def test_no_two_clients_become_one(names, as_objects):
+    found = read_rows(np.array(names, dtype=object) if as_objects else names, 4)
+    assert [found.ids.tolist()[j] for j in found.owner] == names
+    assert found.ids.tolist() == sorted(set(names))
+
+
 @pytest.mark.parametrize("frozen", [False, True])
 def test_rows_are_put_together_client_by_client_in_their_order(frozen):
     rng = np.random.default_rng(0)
@@ -347,6 +376,20 @@ def test_a_new_client_is_placed_by_its_first_rows_and_scored_on_the_others(loss)
             w * (a - mean) ** 2 for a, _, w in said
         )
     assert fit.score(x, y, clients=who, sample_weight=weights) == pytest.approx(wanted)
+
+
+def test_weights_and_labels_of_another_number_or_kind_are_refused_in_one_line():
+    rng = np.random.default_rng(11)
+    fit, _, models = fitted_clusters(rng)
+    x = rng.standard_normal((3, 2))
+    for labels in (0.7, [0.0, 1.0, 2.0], [0, 1], "a"):
+        with pytest.raises(InvalidParameter, match="must be an integer, or 3 of them: one a row"):
+            fit.predict_as(x, labels)
+    np.testing.assert_allclose(fit.predict_as(x, [1]), x @ models[1])
+    known = fit.clients_[:1].tolist() * 3
+    for weights in ([1.0], np.ones((3, 1))):
+        with pytest.raises(InvalidParameter, match=r"sample_weight has shape .* X has 3 rows"):
+            fit.score(x, x[:, 0], clients=known, sample_weight=weights)
 
 
 def test_clients_never_seen_get_the_model_of_least_mean_loss_in_the_order_of_their_names():
