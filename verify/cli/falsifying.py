@@ -18,6 +18,7 @@ from verify.cli import exits
 from verify.cli.examined import decided_among, examination_of, refuse_none, standing_of
 from verify.cli.screen import print_json, say
 from verify.cli.signals import interruptible
+from verify.cli.workplaces import require_jobs
 from verify.evidence import Verdict
 from verify.mutation.examination import Standing
 from verify.mutation.inside import Found, look_inside
@@ -52,6 +53,7 @@ def falsify_run(
         raise InvalidParameter(f"--places={n_places} must be at least 1")
     if seed < 0:
         raise InvalidParameter(f"--seed={seed} must be at least 0")
+    require_jobs(jobs)
     interruptible()
     directory = find_run(run)
     store, config = session.open_run(directory, readonly=True)

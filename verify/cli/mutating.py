@@ -22,6 +22,7 @@ from verify.cli import exits
 from verify.cli.examined import decided_among, examination_of, refuse_none, standing_of
 from verify.cli.screen import definition, print_json, say, table
 from verify.cli.signals import interruptible
+from verify.cli.workplaces import require_jobs
 from verify.mutation.examination import Standing
 from verify.mutation.mutants import CONDITIONS
 from verify.mutation.outcomes import FALSE, Judged, Kept
@@ -65,6 +66,7 @@ def mutate_run(
         raise InvalidParameter(f"--sample={sample} must be at least 1")
     if meaning and sample is not None:
         raise InvalidParameter("--meaning tries every change: leave out --sample")
+    require_jobs(jobs)
     interruptible()
     directory = find_run(run)
     store, config = session.open_run(directory, readonly=True)

@@ -46,6 +46,12 @@ def workers(kind: str | None, jobs: int | None, scheduler: str | None) -> Execut
         ) from error
 
 
+def require_jobs(jobs: int | None) -> None:
+    """Refuse a number of jobs that no executor takes, by the name of the flag."""
+    if jobs is not None and not 1 <= jobs <= MAX_JOBS:
+        raise InvalidParameter(f"--jobs={jobs} must be an integer from 1 to {MAX_JOBS}")
+
+
 def claim_workers(
     kind: str | None, jobs: int | None, scheduler: str | None, n_claims: int | None = None
 ) -> Executor:

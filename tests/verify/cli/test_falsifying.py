@@ -164,7 +164,7 @@ def test_a_run_of_other_code_is_refused_before_any_place(finished, monkeypatch):
     [
         (["--places", 0], "--places=0 must be at least 1"),
         (["--seed", -1], "--seed=-1 must be at least 0"),
-        (["--jobs", 0], "must be an integer from 1 to 1024"),
+        (["--jobs", 0], "error: --jobs=0 must be an integer from 1 to 1024"),
         (["odcl.lemma3"], "has decided none of these claims"),
         (["odcl.lema3"], "did you mean odcl.lemma3"),
     ],

@@ -131,6 +131,12 @@ def test_a_sample_of_nothing_is_refused(finished):
     assert "--sample=0 must be at least 1" in result.stderr
 
 
+def test_a_number_of_jobs_is_refused_by_the_name_of_its_flag(finished):
+    result = CliRunner().invoke(application, ["mutate", str(finished), "--jobs", "0"])
+    assert result.exit_code == 3
+    assert "error: --jobs=0 must be an integer from 1 to 1024" in result.stderr
+
+
 def test_false_statements_lose_their_support(finished):
     before = trials_of(finished)
     result = CliRunner().invoke(application, ["mutate", str(finished), "--json"])
