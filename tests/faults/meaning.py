@@ -1783,8 +1783,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "verify/estimators/base.py",
-        "np.asarray(sample_weight)[scored]",
-        "np.asarray(sample_weight)[: int(scored.sum())]",
+        "else weight[scored]",
+        "else weight[: int(scored.sum())]",
         "weights of rows that place a client fall on others",
         "verify/estimators/test_twins",
     ),
