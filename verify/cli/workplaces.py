@@ -29,8 +29,7 @@ _NOTHING_ASKED = {"seed", "grid_size", "jobs", "executor", "scheduler", "as_json
 
 def workers(kind: str | None, jobs: int | None, scheduler: str | None) -> Executor:
     """The executor of the settings.  It is made before the run directory."""
-    if jobs is not None and not 1 <= jobs <= MAX_JOBS:
-        raise InvalidParameter(f"jobs={jobs} must be an integer from 1 to {MAX_JOBS}")
+    require_jobs(jobs, "jobs")  # a flag or a line of a file
     if scheduler is None:
         return make_executor(kind or "threads", jobs)
     if not scheduler.isprintable() or not scheduler.strip():
@@ -46,10 +45,10 @@ def workers(kind: str | None, jobs: int | None, scheduler: str | None) -> Execut
         ) from error
 
 
-def require_jobs(jobs: int | None) -> None:
-    """Refuse a number of jobs that no executor takes, by the name of the flag."""
+def require_jobs(jobs: int | None, name: str = "--jobs") -> None:
+    """Refuse a number of jobs that no executor takes, by the name that the user gave it."""
     if jobs is not None and not 1 <= jobs <= MAX_JOBS:
-        raise InvalidParameter(f"--jobs={jobs} must be an integer from 1 to {MAX_JOBS}")
+        raise InvalidParameter(f"{name}={jobs} must be an integer from 1 to {MAX_JOBS}")
 
 
 def claim_workers(
