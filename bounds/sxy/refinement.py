@@ -5,7 +5,7 @@ from __future__ import annotations
 import sympy as sp
 
 from bounds.statement import Assumption, Constant, Contrast, Term
-from bounds.sxy.assumptions import prefactor, rate, statement
+from bounds.sxy.assumptions import STABLE_STEP, prefactor, rate, statement
 from bounds.sxy.deviation import DEVIATION, P_E
 from bounds.sxy.moments import HALF
 from bounds.sxy.round_matrices import ENOUGH_ROWS, TWO_CLUSTERS
@@ -80,7 +80,7 @@ LEMMA_2 = statement(
     terms=(Term(name="wrong labels", expr=C_2 * (dist + sigma) * deviation(NU)),),
     failure=C_2 * sp.exp(-d),
     constants=_BOXES[1:],
-    assumptions=(TWO_CLUSTERS, _small(NU)[1]),
+    assumptions=(TWO_CLUSTERS, STABLE_STEP, _small(NU)[1]),
     reading=_SHARE_OF_NU,
     uses=("sxy.eq14", "sxy.eq15", "sxy.eq36", "sxy.lemma11-phi", "sxy.lemma11-zeta"),
 )
@@ -94,7 +94,7 @@ LEMMA_2_SHARP = LEMMA_2.variant(
     terms=(Term(name="wrong labels", expr=C_2 * (dist + sigma) * nu),),
     failure=HALF,
     constants=_BOXES[1:2],
-    assumptions=(),
+    assumptions=(STABLE_STEP,),
     reading=(
         "Not in the paper. $\\nu$ is the observed share of the rows with a wrong label that "
         "concerns one cluster, at least $kd/N$ and $e^{1-n_i}$. Clients have equally many rows. "
@@ -124,7 +124,7 @@ THM_2 = statement(
     terms=_ROUND,
     failure=C * k * sp.exp(-d),
     constants=_BOXES,
-    assumptions=(TWO_CLUSTERS, ENOUGH_ROWS, *_small(NU)),
+    assumptions=(TWO_CLUSTERS, STABLE_STEP, ENOUGH_ROWS, *_small(NU)),
     reading=_SHARE_OF_NU,
     uses=("sxy.lemma2", "sxy.thm2-decrease", "sxy.noise-floor"),
 )
@@ -142,7 +142,7 @@ UNBALANCED = statement(
     ),
     failure=C * k * sp.exp(-d),
     constants=_BOXES[:3],
-    assumptions=(TWO_CLUSTERS,),
+    assumptions=(TWO_CLUSTERS, STABLE_STEP),
     reading=_SHARE_OF_NU + " Trials with $\\nu>1$ count as met.",
     uses=("sxy.thm2-contraction",),
 )
@@ -160,7 +160,7 @@ FLOOR = statement(
     ),
     failure=C * k * sp.exp(-d),
     constants=_BOXES,
-    assumptions=(TWO_CLUSTERS, ENOUGH_ROWS, *_small(NU)),
+    assumptions=(TWO_CLUSTERS, STABLE_STEP, ENOUGH_ROWS, *_small(NU)),
     reading=_SHARE_OF_NU,
     uses=("sxy.thm2-contraction",),
 )
@@ -177,6 +177,7 @@ FLOOR_SHARP = FLOOR.variant(
     constants=_BOXES[:3],
     assumptions=(
         TWO_CLUSTERS,
+        STABLE_STEP,
         ENOUGH_ROWS,
         Assumption(name="rows of a client", left=n, right=d + sp.log(M * k), constant=C_n),
         Assumption(name="noise", left=Delta / 8, right=sigma),
@@ -234,7 +235,7 @@ PER_CLIENT = statement(
         Term(name="start", expr=(1 - C_1 * DECREASE) ** t * epsilon * Delta),
         Term(name="floor", expr=C_2 / C_1 * sigma * kappa / rho * deviation(NU)),
     ),
-    assumptions=(TWO_CLUSTERS, ENOUGH_ROWS, *_small(NU)),
+    assumptions=(TWO_CLUSTERS, STABLE_STEP, ENOUGH_ROWS, *_small(NU)),
     reading="The proof takes $\\hat\\theta_{i,t}=\\theta_{z_{i,t},t}$, the server's model.",
     uses=("sxy.thm2-floor", "sxy.lemma10"),
     **_PER_CLIENT,
@@ -263,6 +264,7 @@ DOMINATED = statement(
     failure=k * sp.exp(-d),
     assumptions=(
         TWO_CLUSTERS,
+        STABLE_STEP,
         ENOUGH_ROWS,
         Assumption(name="rows of a client", left=n, right=2 * (d + sp.log(M * k))),
         Assumption(name="noise", left=Delta / 3, right=sigma),

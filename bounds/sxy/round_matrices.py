@@ -5,7 +5,7 @@ from __future__ import annotations
 import sympy as sp
 
 from bounds.statement import Assumption, Term
-from bounds.sxy.assumptions import STABLE_STEP, prefactor, statement
+from bounds.sxy.assumptions import STABLE_STEP, prefactor, rate, statement
 from bounds.sxy.symbols import (
     C_N,
     KAPPA_FEDAVG,
@@ -43,8 +43,8 @@ LEMMA_7_LOWER = statement(
     relation=r"\ge",
     terms=(Term(name="stability", expr=c * alpha * s / kappa),),
     failure=2 * k * sp.exp(-d),
-    constants=(prefactor(c, "share of the population's smallest eigenvalue"),),
-    assumptions=(TWO_CLUSTERS, ENOUGH_ROWS),
+    constants=(rate(c, "share of the population's smallest eigenvalue"),),
+    assumptions=(TWO_CLUSTERS, STABLE_STEP, ENOUGH_ROWS),
     uses=("sxy.p-spectrum-lower",),
 )
 
@@ -58,7 +58,7 @@ LEMMA_7_UPPER = statement(
     terms=(Term(name="local steps", expr=C * beta * s),),
     failure=2 * k * sp.exp(-d),
     constants=(prefactor(C, "multiple of the population's largest eigenvalue"),),
-    assumptions=(TWO_CLUSTERS, ENOUGH_ROWS),
+    assumptions=(TWO_CLUSTERS, STABLE_STEP, ENOUGH_ROWS),
     uses=("sxy.p-spectrum-upper",),
 )
 
@@ -72,6 +72,7 @@ LEMMA_8 = statement(
     terms=(Term(name="noise", expr=C * sigma**2 * d),),
     failure=k * sp.exp(-d),
     constants=(prefactor(C, "prefactor"),),
+    assumptions=(STABLE_STEP,),
     reading=(
         "The proof prints $\\norm{\\Lambda_jB^\\top B\\Lambda_j}_F\\le s\\norm{K_j}_F$, where "
         "$1/N$ is missing. The result has it."
@@ -89,7 +90,7 @@ NOISE_FLOOR = statement(
     terms=(Term(name="noise", expr=C * s * sigma * sp.sqrt(d / N)),),
     failure=3 * k * sp.exp(-d),
     constants=(prefactor(C, "prefactor"),),
-    assumptions=(TWO_CLUSTERS, ENOUGH_ROWS, UNIT),
+    assumptions=(TWO_CLUSTERS, STABLE_STEP, ENOUGH_ROWS, UNIT),
     reading="The two events of Lemmas 7 and 8 fail with $3ke^{-d}$ together.",
     uses=("sxy.lemma7-upper", "sxy.lemma8"),
 )
@@ -174,8 +175,8 @@ DECREASE = statement(
     relation=r"\ge",
     terms=(Term(name="decrease", expr=C * eta * s * rho / kappa),),
     failure=2 * k * sp.exp(-d),
-    constants=(prefactor(C, "share of the stated decrease"),),
-    assumptions=(TWO_CLUSTERS, ENOUGH_ROWS),
+    constants=(rate(C, "share of the stated decrease"),),
+    assumptions=(TWO_CLUSTERS, STABLE_STEP, ENOUGH_ROWS),
     uses=("sxy.lemma7-lower",),
 )
 

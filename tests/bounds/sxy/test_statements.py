@@ -527,6 +527,47 @@ def test_a_failure_probability_is_the_papers(name):
         assert found == pytest.approx(FAILURES[name](v), rel=1e-9), v
 
 
+#: nu of (10) is a share here, so that nu log(e/nu) grows with it.
+FEW_WRONG = {"M": 1e9, "n": 1e6, "expected": 1e-3}
+
+
+@pytest.mark.parametrize(
+    "name", [n for n in BOUNDS if STATEMENTS[n].kind not in ("rate", "threshold")]
+)
+def test_a_step_towards_the_generous_end_asks_no_more(name):
+    """A page names the end, and `mutate` tries the other one as the harder statement."""
+    found = STATEMENTS[name]
+    sign = -1 if found.relation == r"\ge" else 1
+    for constant in found.constants:
+        factor = 1.01 if constant.generous == "high" else 1 / 1.01
+        for v in POINTS:
+            at = {**v, **FEW_WRONG}
+            eased = {**at, constant.name: factor * at[constant.name]}
+            before, after = (sign * float(evaluate(found.expr, x)) for x in (at, eased))
+            assert after >= before - 1e-12 * abs(before), constant.name
+            if found.failure is not None:
+                assert found.failure_probability(eased) >= found.failure_probability(at)
+
+
+#: Lemma 7 in the paper uses that the eigenvalues of P lie in [s/kappa, s], and so does all below.
+OF_STABLE_STEPS = (
+    *("lemma7-lower", "lemma7-upper", "lemma8", "noise-floor", "lemma2", "lemma2-sharp"),
+    *("thm2-decrease", "thm2-contraction", "thm2-floor", "thm2-floor-sharp", "unbalanced"),
+    *("per-client", "dominated"),
+)
+
+
+@pytest.mark.parametrize("name", OF_STABLE_STEPS)
+def test_a_statement_on_rounds_refuses_the_steps_of_its_counterexample(name):
+    """With d = 30, s = 3, eta = 1/s and one row a client a round with right labels diverges."""
+    counterexample = {"d": 30, "s": 3, "k": 2, "rho": 0.5, "gamma": 10.0}
+    needed = STATEMENTS["stable-step-needed"]
+    assert float(evaluate(needed.expr, counterexample)) == pytest.approx(0.5 * 9**3 / 30 - 1)
+    (step,) = (a for a in STATEMENTS[name].assumptions if a.name == "stable step")
+    assert not step.holds(counterexample)
+    assert step.holds({**counterexample, "gamma": 0.999})
+
+
 @pytest.mark.parametrize("name", DEFINITIONS)
 def test_a_definition_is_the_papers(name):
     for v in POINTS:

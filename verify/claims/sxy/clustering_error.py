@@ -77,7 +77,9 @@ ELSEWHERE: tuple[Params, ...] = (
 def symbols(cell: Params) -> dict[str, float]:
     """A cell in the statement's symbols, nu where no label is wrong."""
     full = CLUSTERING_ERROR.check(cell)
-    sizes = {name: float(full[name]) for name in ("M", "n", "d", "k", "s", "sigma", "Delta")}
+    sizes = {
+        name: float(full[name]) for name in ("M", "n", "d", "k", "s", "gamma", "sigma", "Delta")
+    }
     least = max(sizes["k"] * sizes["d"] / (sizes["M"] * sizes["n"]), math.exp(1.0 - sizes["n"]))
     return {**sizes, "dist": full["near"] * full["Delta"], "nu": least}
 

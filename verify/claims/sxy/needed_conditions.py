@@ -79,7 +79,7 @@ def lemma_2_from_any_models(statement: Statement, profile: Profile) -> Search:
         "n": LogInterval(1.0, 1e9),
         "d": IntRange(8, 1000, log=True),
     }
-    fixed = {"k": 2, "s": 1, "Delta": 1.0, "sigma": 1.0, "skew": 1, "dist": _MIDDLE}
+    fixed = {"k": 2, "s": 1, "gamma": 0.5, "Delta": 1.0, "sigma": 1.0, "skew": 1, "dist": _MIDDLE}
     return search(
         statement,
         profile,
@@ -91,7 +91,7 @@ def lemma_2_from_any_models(statement: Statement, profile: Profile) -> Search:
             argument="Take both models at the mean of two optima with $\\Delta=1$, $10^{30}$ "
             "clients with $10^6$ rows each, $d=20$, and no noise. All clients get the first label, "
             "so that the second cluster is wrong.",
-            values={**fixed, "dist": "1/2", "M": 10**30, "n": 10**6, "d": 20},
+            values={**fixed, "gamma": "1/2", "dist": "1/2", "M": 10**30, "n": 10**6, "d": 20},
         ),
     )
 

@@ -112,7 +112,7 @@ def _values(params: Params, constants: Mapping[str, float] = CONSTANTS) -> dict[
     full = REFINEMENT.check(params)
     share = smallest_share(full)
     return {
-        **{name: full[name] for name in ("M", "n", "d", "k", "s", "sigma", "Delta")},
+        **{name: full[name] for name in ("M", "n", "d", "k", "s", "gamma", "sigma", "Delta")},
         **constants,
         **HIDDEN,
         "rho": share,
@@ -631,7 +631,7 @@ def dominated(statement: Statement, profile: Profile) -> Probability:
         {},
         _sampling(profile),
         SETTLED,
-        lambda params: {**_values(params, {}), "gamma": params["gamma"]},
+        lambda params: _values(params, {}),
         lambda table: table[f"err_{N_ROUNDS}"],
         "the error of learnt labels exceeding that of known ones by more than a tenth",
         lambda table, _params: {"known": table["oracle"]},

@@ -74,7 +74,7 @@ def smallest_share(params: Params) -> float:
     return float(mx.cluster_sizes(params["M"], fractions).min() / params["M"])
 
 
-_NAMES = ("M", "n", "d", "k", "s", "alpha", "beta", "sigma")
+_NAMES = ("M", "n", "d", "k", "s", "alpha", "beta", "gamma", "sigma")
 
 
 def symbols(params: Params) -> dict[str, float]:
