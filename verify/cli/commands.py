@@ -465,6 +465,8 @@ def prove(**given: Any) -> None:
 def check_proof(**given: Any) -> int:
     """Check the certificates that a run holds, of proved statements and of refuted ones.
 
+    Each must fit the stored verdict, and the statement of the claim where it is known.
+
     \b
     Examples:
       cfl-verify check-proof latest

@@ -12,13 +12,12 @@ from trials.checks import InvalidParameter
 from trials.run.directory import find_run
 from verify import session
 from verify.cli import exits
+from verify.cli.certified import compare, planned_of, propositions_of, require_verdict
 from verify.cli.screen import print_json, say
 from verify.evidence import Verdict, proof_mark
 from verify.papers import catalogue
 from verify.plan import Planned, plan
 from verify.procedures.base import PROFILES
-from verify.procedures.interface import Procedure
-from verify.procedures.search import Search
 from verify.proofs.certificate import NotProved
 from verify.proofs.certificate import check as check_refutation
 from verify.proofs.checker import Rejected, check
@@ -27,7 +26,6 @@ from verify.proofs.coq.compiler import copy_libraries
 from verify.proofs.export import smt2
 from verify.proofs.failures import FAILURES, failures, write
 from verify.proofs.flattened import flattened
-from verify.proofs.propositions import Proposition
 from verify.proofs.refuting import check_failure
 from verify.proofs.shelf import CERTIFICATES, SHELF, prove, stored
 from verify.stored import claim_documents
@@ -60,7 +58,7 @@ def prove_claims(
                 told = "no exact values are known" if path is None else f"fails: {path.name}"
                 say(f"{name}  {told}  {time.perf_counter() - start:.1f} s")
             continue
-        propositions = _propositions(planned.procedure)
+        propositions = propositions_of(planned.procedure)
         made = [prove(name, each, shelf) for each in propositions]
         paths = [path for path in made if path is not None]
         whole = bool(paths) and len(paths) == len(made)
@@ -85,18 +83,11 @@ def _refute(planned: Planned, folder: Path | None) -> Path | None:
     return None
 
 
-def _propositions(procedure: Procedure) -> tuple[Proposition, ...]:
-    """The statement of a procedure as a proposition, or for each of some sizes, or none."""
-    if not isinstance(procedure, Search):
-        return ()
-    return procedure.instances or ((procedure.proposition,) if procedure.proposition else ())
-
-
 def _write_scripts(claims: Sequence[str], claims_files: Sequence[str]) -> None:
     """Print the statements, over the domain of their certificates where they have one."""
     for planned in plan(catalogue(claims_files), claims, PROFILES["quick"]).claims:
         name = str(planned.selection)
-        propositions = _propositions(planned.procedure)
+        propositions = propositions_of(planned.procedure)
         if not propositions:
             raise InvalidParameter(f"{name}: its two sides are not formulas; choose another claim")
         for each in propositions:
@@ -130,9 +121,13 @@ def _write_theorems(claims: Sequence[str], claims_files: Sequence[str], folder: 
 def check_proofs(
     *, run: str, claims: Sequence[str], as_json: bool, claims_files: Sequence[str]
 ) -> int:
-    """Check the certificates that a run stores.  The exit code is 1 where one proves nothing."""
-    del claims_files  # the checker reads the run only
-    store, _ = session.open_run(find_run(run), readonly=True)
+    """Check the certificates that a run stores.
+
+    Each must fit the stored verdict and, where the claim is known here, the claim's own statement.
+    The exit code is 1 where one proves nothing.
+    """
+    papers = catalogue(claims_files)  # a file that only the run names is not run
+    store, config = session.open_run(find_run(run), readonly=True)
     with store:
         documents = claim_documents(store)
     if unknown := sorted(set(claims) - set(documents)):
@@ -148,6 +143,12 @@ def check_proofs(
             continue
         try:
             result = _certified(evidence)
+            require_verdict(evidence)
+            planned = planned_of(papers, name, config.profile)
+            if planned is None:
+                result += "; its statement was not compared, as this claim is not known here"
+            else:
+                compare(planned, evidence)
         except (Rejected, NotProved) as error:  # its words may come from the run: they say nothing
             result, good = f"rejected: {error}", False
         except (LookupError, TypeError, AttributeError):

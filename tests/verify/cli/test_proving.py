@@ -39,7 +39,7 @@ def test_a_statement_of_two_sizes_is_proved_where_both_are(tmp_path, monkeypatch
     for size in sizes[:n_proved]:
         (tmp_path / size).write_text("{}")
     proved = {size: tmp_path / size for size in sizes[:n_proved]}
-    monkeypatch.setattr(proving, "_propositions", lambda _procedure: tuple(sizes))
+    monkeypatch.setattr(proving, "propositions_of", lambda _procedure: tuple(sizes))
     monkeypatch.setattr(proving, "prove", lambda _name, size, _shelf: proved.get(size))
     monkeypatch.setattr(proving, "stored", lambda _size, _shelves: None)
     result = invoke("prove", CLAIM, "--output", tmp_path)
@@ -64,15 +64,26 @@ PROVED = {"statement": X, "certificate": SUM, "narrowed": [], "by": ""}
 THIRD = {"says": "it is PROVED, proved", "left": "1/3", "relation": "<", "right": "1/2"}
 FAILURE = {"statement": FALSE, "values": {"x": "0"}, "by": ""}
 COQ = {"coq": "8.16", "narrowed": [], "by": "", "kind": "theorem", "axioms": []}
+NEGATION = {**COQ, "kind": "negation"}
 
 
-def checked(folder, evidence, *claims):
+UNKNOWN = "; its statement was not compared, as this claim is not known here"
+
+
+def verdict_of(evidence):
+    """The verdict that certificates show."""
+    coq = evidence.get("coq", {}).get("kind") == "negation"
+    return "REFUTED" if coq or evidence.keys() & {"proof", "failure"} else "SUPPORTED"
+
+
+def checked(folder, evidence, *claims, name="p.a"):
     """Exit code and results of ``check-proof`` on a run of one claim with this evidence."""
-    config = asdict(RunConfig(claims=("p.a",)))
+    config = asdict(RunConfig(claims=(name,)))
+    folder.mkdir(exist_ok=True)
     with RunStore.create(folder / STORE_NAME, root_seed=0, config=config, code={}) as store:
         told = {"summary": "", "level": 0.0, "n_trials": 0, "n_failed": 0}
-        evidence = {"verdict": "SUPPORTED", "cells": [], **told, **evidence}
-        store.put_document("claim", "p.a", {"evidence": evidence})
+        evidence = {"verdict": verdict_of(evidence), "cells": [], **told, **evidence}
+        store.put_document("claim", name, {"evidence": evidence})
     result = invoke("check-proof", folder, *claims, "--json")
     return result.exit_code, [each["result"] for each in json.loads(result.stdout)]
 
@@ -85,13 +96,79 @@ def checked(folder, evidence, *claims):
         ({"proved": {**PROVED, "others": [PROVED, PROVED]}}, "PROVED"),
         ({"proof": {"inequalities": [THIRD]}}, "REFUTED, proved"),
         ({"failure": FAILURE}, "REFUTED, proved"),
-        ({"proof": {"inequalities": [THIRD]}, "coq": COQ}, "REFUTED, proved"),
+        ({"proof": {"inequalities": [THIRD]}, "coq": NEGATION}, "REFUTED, proved"),
         ({"coq": COQ}, "PROVED, recorded as compiled by Coq 8.16"),
-        ({"coq": {**COQ, "kind": "negation"}}, "REFUTED, recorded as compiled by Coq 8.16"),
+        ({"coq": NEGATION}, "REFUTED, recorded as compiled by Coq 8.16"),
     ],
 )
 def test_each_kind_of_certificate_is_checked_and_named(tmp_path, evidence, shown):
-    assert checked(tmp_path, evidence) == (0, [shown])
+    assert checked(tmp_path, evidence) == (0, [shown + UNKNOWN])
+
+
+@pytest.mark.parametrize(
+    ("evidence", "others"),
+    [
+        ({"proved": PROVED}, ["REFUTED", "VACUOUS", "INCONCLUSIVE"]),
+        ({"proof": {"inequalities": [THIRD]}}, ["SUPPORTED", "INCONCLUSIVE"]),
+        ({"failure": FAILURE}, ["SUPPORTED"]),
+        ({"coq": COQ}, ["REFUTED"]),
+        ({"coq": NEGATION}, ["SUPPORTED"]),
+        ({"proved": PROVED, "failure": FAILURE}, ["SUPPORTED", "REFUTED"]),
+    ],
+)
+def test_a_certificate_of_another_verdict_than_the_stored_one_is_rejected(
+    tmp_path, evidence, others
+):
+    for verdict in others:
+        told = {**evidence, "verdict": verdict}
+        expected = (1, ["rejected: it shows another verdict than the stored one"])
+        assert checked(tmp_path / verdict, told) == expected
+
+
+CELLS, FAILS = "sxy.lemma11-zeta", "sxy.telescope-as-printed"
+
+
+@pytest.fixture(scope="module")
+def certified(tmp_path_factory):
+    """What a run stores of a proved claim, of one proved cell by cell, and of a false one."""
+    folder = tmp_path_factory.mktemp("certified") / "run"
+    invoke("run", CLAIM, CELLS, FAILS, "--output", folder, "--executor", "serial")
+    with RunStore.open(folder / STORE_NAME, readonly=True) as store:
+        return {name: each["evidence"] for name, each in store.documents("claim").items()}
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [(CLAIM, "PROVED"), (CELLS, "PROVED FOR 3 cells"), (FAILS, "REFUTED, proved")],
+)
+def test_the_certificates_of_a_known_claim_are_its_own(tmp_path, certified, name, shown):
+    assert checked(tmp_path, certified[name], name=name) == (0, [shown])
+
+
+@pytest.mark.parametrize(
+    ("name", "changed"),
+    [
+        (CLAIM, lambda own: {"proved": PROVED}),
+        (CLAIM, lambda own: {"proved": {**own["proved"], "up_to": "all d"}}),
+        (CLAIM, lambda own: {"proved": {**own["proved"], "by": "A lemma."}}),
+        (CLAIM, lambda own: {"proved": {**own["proved"], "others": [own["proved"]]}}),
+        (CELLS, lambda own: {"proved": {**own["proved"], "up_to": "all cells"}}),
+        (CELLS, lambda own: {"proved": {**own["proved"], "others": [PROVED, PROVED]}}),
+        (CELLS, lambda own: {"proved": PROVED}),
+        (FAILS, lambda own: {"failure": FAILURE}),
+        (FAILS, lambda own: {"proof": {"argument": "", "inequalities": [THIRD]}}),
+        (FAILS, lambda own: {"coq": {**own["coq"], "coq": "9.9"}}),
+    ],
+)
+def test_a_valid_certificate_of_another_statement_than_the_claims_is_rejected(
+    tmp_path, certified, name, changed
+):
+    """Each of them passes its own check, and the run's verdict is as it shows."""
+    own = certified[name]
+    code, (result,) = checked(tmp_path, {**own, **changed(own)}, name=name)
+    assert code == 1
+    assert result.startswith("rejected: ")
+    assert "statement than the claim's" in result or "is recorded of the claim" in result
 
 
 @pytest.mark.parametrize(
