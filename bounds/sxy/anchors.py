@@ -231,10 +231,18 @@ THEOREM_1_5 = statement(
         NOISE,
         *SIZES,
         Assumption(name="anchors", left=n_H, right=sp.log(k / delta_f) / p),
+        Assumption(
+            name="accuracy of the grouping",
+            left=sp.Rational(1, 4),
+            right=2 * epsilon / alpha,
+            strict=True,
+            note="the $\\epsilon'$ of A.3, below 1/4 for the grouping",
+        ),
     ),
     reading=(
         "$C'=1$. The number of anchors is that of A.3 for the probability $\\delta$ of a missed "
-        "cluster. $\\epsilon'=2\\epsilon/\\alpha$ must be below 1/4 for the grouping."
+        "cluster. The theorem has $\\epsilon<1/4$, and A.3 needs it of "
+        "$\\epsilon'=2\\epsilon/\\alpha$."
     ),
     uses=("sxy.thm1-4-data", "sxy.coupon", "sxy.grouping"),
 )

@@ -397,6 +397,7 @@ RATIOS = {
     "spectrum above 0": lambda v: np.inf,
     "spectrum ordered": lambda v: v["beta"] / v["alpha"],
     "accuracy": lambda v: 1 / (4 * v["epsilon"]),
+    "accuracy of the grouping": lambda v: v["alpha"] / (8 * v["epsilon"]),
     "separation": lambda v: 2 * v["R"] / v["Delta"],
     "clients": lambda v: v["m"] * v["p"] ** 2 / (v["d"] * log(v["N"])),
     "pairs": lambda v: v["l"] * v["epsilon"] ** 2 / (v["k"] * log(v["N"])),
@@ -452,7 +453,7 @@ OWN_RATIOS = {
 #: Assumptions that equality violates.
 STRICT = {
     *("spectrum above 0", "accuracy", "orientation", "stable step", "a probability"),
-    *("no right angle", "gap"),
+    *("no right angle", "gap", "accuracy of the grouping"),
 }
 #: Assumptions with a hidden constant, and its name.
 HIDDEN = {

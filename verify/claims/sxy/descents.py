@@ -170,12 +170,12 @@ def theorem_1_4_data(statement: Statement, profile: Profile) -> Probability:
 
 @claim("sxy.thm1-5", THEOREM_1_5, finding=ANCHORS, hidden=HIDDEN_OF_5)
 def theorem_1_5(statement: Statement, profile: Profile) -> Probability:
-    """The number of anchors that A.3 asks for, and accuracies of Phase 1 of .12 and .2."""
+    """The number of anchors that A.3 asks for, and accuracies of Phase 1 of .12 and .1."""
     (condition,) = (a for a in statement.assumptions if a.left == n_H)
     cells = []
-    for cell, epsilon in zip(CELLS_OF_5, itertools.cycle((0.12, 0.2)), strict=False):
+    for cell, epsilon in zip(CELLS_OF_5, itertools.cycle((0.12, 0.1)), strict=False):
         anchors = math.ceil(float(evaluate(condition.right, symbols_of_5(cell))))
-        cells.append({**cell, "anchors": anchors, "epsilon": epsilon, "l": 2000})
+        cells.append({**cell, "anchors": anchors, "epsilon": epsilon, "l": 2500})
     return arrivals(
         statement,
         sampling(profile, 192),
