@@ -165,6 +165,8 @@ FLOOR = statement(
     uses=("sxy.thm2-contraction",),
 )
 
+_FLOOR_WITHOUT_NU = C_2 * sigma * sp.sqrt(kappa * d / (rho * N))
+
 FLOOR_SHARP = FLOOR.variant(
     "sxy.thm2-floor-sharp",
     "Theorem 2 over many rounds: a floor without nu",
@@ -172,7 +174,7 @@ FLOOR_SHARP = FLOOR.variant(
     quantifiers=r"\exists C_1,C_2,C,C_n,\epsilon\;\forall M,n,d,k,s,\eta,\sigma",
     terms=(
         FLOOR.term("start"),
-        Term(name="floor", expr=C_2 * sigma * sp.sqrt(kappa * d / (rho * N))),
+        Term(name="floor", expr=_FLOOR_WITHOUT_NU),
     ),
     constants=_BOXES[:3],
     assumptions=(
@@ -180,23 +182,25 @@ FLOOR_SHARP = FLOOR.variant(
         STABLE_STEP,
         ENOUGH_ROWS,
         Assumption(name="rows of a client", left=n, right=d + sp.log(M * k), constant=C_n),
-        Assumption(name="noise", left=Delta / 8, right=sigma),
+        Assumption(name="noise", left=Delta / 12, right=sigma),
+        Assumption(name="floor inside the ball", left=epsilon * Delta, right=_FLOOR_WITHOUT_NU),
     ),
     reading=(
         "Not in the paper. The floor of (9) has $\\kappa/\\rho$ and "
         "$\\nu\\ge\\sqrt{dk\\log k/M}$. "
-        "With $\\epsilon=\\frac1{10}$ and $C_n=17$ no label is wrong within $\\epsilon\\Delta$ "
-        "of the "
-        "optima: outside $e^{-d}$ all clients have "
+        "With $\\epsilon=\\frac1{10}$ and $C_n=19$ no label is wrong within "
+        "$\\frac98\\epsilon\\Delta$ of the optima: outside $e^{-d}$ all clients have "
         "$\\norm{\\phi(x_i)(\\theta_a^*-\\theta_b^*)}\\ge\\Delta(\\sqrt n-h)$, "
         "$\\norm{\\phi(x_i)}\\le\\sqrt n+\\sqrt d+h$ and "
         "$\\norm{\\zeta_i}\\le\\sigma(\\sqrt n+h)$ "
-        "with $h^2=2(d+\\log(4Mk))$. So the rounds are those of known labels, which tend to "
-        "$K_j^{-1}B\\Lambda_j\\zeta$. Given the features that is normal with a covariance of at "
-        "most $\\kappa\\sigma^2(\\phi(x_{I_j})^\\top\\phi(x_{I_j}))^{-1}$ "
+        "with $h^2=2(d+\\log(4Mk))$. So the rounds are those of known labels. "
+        "They tend to $K_j^{-1}B\\Lambda_j\\zeta$, and the rest shrinks along every eigenvector of "
+        "$K_j$. Given the features the limit is normal with a covariance of at most "
+        "$\\kappa\\sigma^2(\\phi(x_{I_j})^\\top\\phi(x_{I_j}))^{-1}$ "
         "(sxy.floor-sqrt-kappa), "
-        "which gives $3\\sigma\\sqrt{\\kappa d/(\\rho N)}$ outside $2ke^{-d}$, and twice that "
-        "for a run from elsewhere."
+        "which gives $3\\sigma\\sqrt{\\kappa d/(\\rho N)}$ outside $2ke^{-d}$. That is at most "
+        "$\\epsilon\\Delta/2$, so a run stays within "
+        "$\\frac{\\sqrt5}2\\epsilon\\Delta$. The limit counts twice, once in what shrinks."
     ),
     uses=("sxy.thm2-decrease", "sxy.floor-sqrt-kappa"),
 )

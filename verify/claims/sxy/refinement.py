@@ -89,7 +89,7 @@ from verify.proofs.propositions import POSITIVE, Everywhere
 NEAR = 0.1
 RATE = rate_at(NEAR)
 CONSTANTS = {"C_1": 0.5, "C_2": 0.5, "C": 1.0, "c": RATE}
-SHARP_CONSTANTS = {"C_1": 0.5, "C_2": 6.0, "C": 1.0, "C_n": 17.0}
+SHARP_CONSTANTS = {"C_1": 0.5, "C_2": 6.0, "C": 1.0, "C_n": 19.0}
 FEW_WRONG, ROWS = 0.05, 100.0
 HIDDEN = {"C_nu": FEW_WRONG, "C_N": ROWS}
 
@@ -374,7 +374,7 @@ def floor(statement: Statement, profile: Profile) -> Probability:
     return with_figures(kept, figures)
 
 
-#: Labels are right: clients of at least 17 (d + log(M k)) rows, noise of at most Delta/8.
+#: Labels are right: clients of at least 19 (d + log(M k)) rows, noise of at most Delta/12.
 RIGHT_LABELS: tuple[Params, ...] = (
     {"M": 60, "n": 160, "d": 2, "s": 1, "gamma": 0.9, "sigma": 0.08},
     {"M": 60, "n": 160, "d": 2, "s": 10, "gamma": 0.9, "sigma": 0.08},
@@ -392,13 +392,13 @@ RIGHT_LABELS: tuple[Params, ...] = (
     {"M": 100, "n": 160, "d": 3, "rule": "fedprox", "gamma": 0.9, "sigma": 0.05},
     {"M": 150, "n": 200, "d": 4, "k": 4, "gamma": 0.9, "sigma": 0.08, "start": "translation"},
     {"M": 120, "n": 160, "d": 2, "gamma": 0.9, "sigma": 0.08, "profile": "one-small", "ratio": 5.0},
-    {"M": 60, "n": 160, "d": 2, "gamma": 0.9, "Delta": 1e-3, "sigma": 1e-4},
+    {"M": 60, "n": 160, "d": 2, "gamma": 0.9, "Delta": 1e-3, "sigma": 8e-5},
     {"M": 8, "n": 160, "d": 3, "s": 2, "gamma": 0.9, "sigma": 0.08},
     {"M": 150, "n": 200, "d": 4, "k": 3, "s": 1, "gamma": 0.3, "sigma": 1e-9, "Delta": 0.3},
 )
 
 
-@claim("sxy.thm2-floor-sharp", FLOOR_SHARP, hidden={"C_N": ROWS, "C_n": 17.0})
+@claim("sxy.thm2-floor-sharp", FLOOR_SHARP, hidden={"C_N": ROWS, "C_n": 19.0})
 def floor_sharp(statement: Statement, profile: Profile) -> Probability:
     """Runs without a wrong label, C1 = 1/2, C2 = 6, and C = 1 for the proof's 3."""
     return _each_time(statement, profile, RIGHT_LABELS, SHARP_CONSTANTS)

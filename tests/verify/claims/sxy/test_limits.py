@@ -11,6 +11,7 @@ from scipy import optimize, special
 
 from trials.laws.random_subspace import random_tangents, smallest_cosines
 from verify.claims.sxy import PAPER, moments, subsets
+from verify.claims.sxy.refinement import FLOOR_SHARP, SHARP_CONSTANTS
 from verify.claims.sxy.subspace import log_small_cosine_limit
 from verify.decisions.sequences import resolvable
 from verify.evidence import Verdict
@@ -109,3 +110,28 @@ def test_the_largest_of_many_products_exceeds_the_slack_of_lemma_3_hardly_ever()
     assert fitted == pytest.approx(4.25, abs=0.01)
     assert exceeds(moments.SLACK * fitted) == pytest.approx(4.0e-5, rel=0.05)
     assert exceeds(moments.SLACK_OF_PRODUCTS * fitted) < 1e-6
+
+
+@pytest.mark.parametrize("M", [2, 4, 60, 10**6])
+@pytest.mark.parametrize("k", [2, 4, 40])
+@pytest.mark.parametrize("d", [1, 2, 10, 10**4])
+def test_no_label_is_wrong_with_as_few_rows_and_as_much_noise_as_the_sharp_floor_allows(d, k, M):
+    """The reading's three norms leave a gap between the losses, wherever a run can be.
+
+    A client keeps its label where the residuals of its own and of a rival model, as long as the
+    errors of the models and the noise allow, are together shorter than the distance of the optima.
+    """
+    constants = {c.name: SHARP_CONSTANTS[c.name] for c in FLOOR_SHARP.constants}
+    at = {"M": max(M, k), "k": k, "d": d, "Delta": 1.0, "epsilon": 0.1, **constants}
+    conditions = {a.name: a for a in FLOOR_SHARP.assumptions}
+    rows = conditions["rows of a client"]
+    n = SHARP_CONSTANTS["C_n"] * rows.right.subs(at)
+    sigma = float(conditions["noise"].left.subs(at))
+    h = math.sqrt(2 * (d + math.log(4 * at["M"] * k)))
+    roots = math.sqrt(n)
+    # at the largest floor that is allowed the limit is half as long as the start's error
+    ball = conditions["floor inside the ball"]
+    assert ball.left.subs(at) == 0.1
+    away = math.hypot(0.1, 0.1 / 2)
+    residuals = 2 * (away * (roots + math.sqrt(d) + h) + sigma * (roots + h))
+    assert residuals < roots - h
