@@ -91,6 +91,8 @@ class Sums:
             u, v = (self.vector(part, own) for part in parts)
             return _added(_product(_product(u[b], v[c]), _dot(own, b, c)) for b, c in product(u, v))
         inner = parts[:1] if op == "^" else parts
+        own_power = op == "^" and names(parts[1]) & {*own.variables, *own.vectors}
+        require(not own_power, "no polynomial in a member")  # its sum would be that of a constant
         read = [self.read(part, own) for part in inner]
         if all(each.keys() == {()} for each in read):
             return {(): [op, *(each[()] for each in read), *parts[len(inner) :]]}

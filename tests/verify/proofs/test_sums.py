@@ -7,6 +7,7 @@ them are tried on the stored certificates.
 """
 
 import json
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -304,6 +305,31 @@ def test_a_proof_of_a_false_statement_is_refused(name):
         check(*ALL_FALSE[name])
 
 
+def test_a_sum_of_powers_with_the_members_exponents_is_not_that_of_equal_ones():
+    """Three numbers w with a sum of 2^w of 1 need not be equal: -1, -2 and -2 are some.
+
+    Read as n 2^w, the sum would say that each is -log n / log 2, and so would tell theirs.
+    """
+    n, power = ["sum", "F", "1"], ["^", "2", "w"]
+    family = {"variables": ["w"], "vectors": [], "given": [["=", ["sum", "F", power], "1"]]}
+    told = ["+", ["*", ["sum", "F", "w"], ["log", "2"]], ["*", n, ["log", n]]]
+    of = {"variables": [], "sums": {"F": family}, "given": [[">", n, "0"]],
+          "claim": [">=", told, "0"]}  # fmt: skip
+    assert 2**-1 + 2**-2 + 2**-2 == 1
+    assert -5 * math.log(2) + 3 * math.log(3) < 0
+    # At a member n 2^w = 1, so with z = log n + w log 2: 1 (e^-z - 1 + z) = z.
+    back = ["*", "-1", ["+", "t", ["*", "w", ["log", "2"]]]]
+    one = ["*", ["exp", "t"], power]
+    fact = ["+", ["exp", back], "-1", ["*", "-1", back]]
+    parts = ["+", ["*", one, fact], ["+", one, "-1"]]
+    lemma = {"step": "lemma", "of": back, "says": "exp",
+             "then": [{"step": "sum", "factor": one, "parts": parts}]}  # fmt: skip
+    member = {"step": "let", "x": "s__F", "new": "t", "kind": "exp", "by": "1", "then": [lemma]}
+    term = ["+", ["*", "w", ["log", "2"]], ["log", n]]
+    with pytest.raises(Rejected):
+        check(of, {"step": "each", "of": "F", "term": term, "then": [member, {"step": "sum"}]})
+
+
 def test_the_relation_of_a_sum_is_not_strict():
     """A family may have no member."""
     of = proposition(sum_of_weights, 0, members=((w, 1),)).statement()
@@ -327,6 +353,7 @@ def test_the_relation_of_a_sum_is_not_strict():
         ["sum", "F", ["^", "w", "1/2"]],
         ["sum", "F", ["^", "w", "-1"]],
         ["sum", "F", ["exp", "w"]],
+        ["sum", "F", ["^", "2", "w"]],
         ["sum", "F", "x"],
     ],
 )
