@@ -23,6 +23,7 @@ import sympy as sp
 from bounds.statement import Statement
 from trials.checks import InvalidParameter
 from verify.claim import Claim
+from verify.decisions.domain import Choice
 from verify.procedures.interface import Procedure
 from verify.procedures.search import Search
 from verify.proofs.algebra import Rejected, number
@@ -85,13 +86,23 @@ def registered(statement: Statement) -> str:
 
 
 def _witness(search: Search, statement: dict[str, Any]) -> dict[str, str] | None:
-    """Values at which a statement fails, with few digits, None where no point of a search does."""
+    """Values at which a statement fails, with few digits, None where no point of a search does.
+
+    One of several single values keeps its digits: another one is out of the domain.
+    """
+    listed = search.proposition.ranges if search.proposition is not None else {}
+    single = {x for x, each in listed.items() if isinstance(each, Choice)}
     for point in search.visited(_POINTS):
         known = {**point, **search.symbols(point)}
         if not all(_is_finite(known.get(x)) for x in statement["variables"]):
             continue
         for digits in _DIGITS:
-            values = {x: str(_rounded(known[x], digits)) for x in statement["variables"]}
+            values = {
+                x: str(
+                    Fraction(repr(float(known[x]))) if x in single else _rounded(known[x], digits)
+                )
+                for x in statement["variables"]
+            }
             try:
                 check_failure(statement, values)
             except Rejected:

@@ -45,6 +45,8 @@ def check_failure(statement: Mapping[str, Any], values: Mapping[str, Term]) -> N
 
 def _check(statement: Mapping[str, Any], values: Mapping[str, Term]) -> None:
     goal = goal_of(statement)
+    # the values of products, of sums and of a run's last numbers need not belong to any arrays
+    require(goal.sums is None and not goal.runs, "vectors, sums and recursions have no values here")
     require({*values} == {*goal.variables}, "each variable needs one value")
     require(not any(map(names, values.values())), "a value holds a variable")
 

@@ -10,7 +10,7 @@ import pytest
 import sympy as sp
 
 from bounds.statement import Term
-from verify.decisions.domain import LogInterval
+from verify.decisions.domain import Choice, LogInterval
 from verify.evidence import Evidence, Verdict, with_failure
 from verify.papers import catalogue
 from verify.procedures.base import PROFILES
@@ -123,6 +123,45 @@ def test_values_that_show_nothing_are_refused(statement, values):
 )  # fmt: skip
 def test_values_that_show_a_failure_are_accepted(statement, values):
     assert is_accepted(statement, values)
+
+
+VECTOR = {"variables": [], "vectors": ["u"], "given": []}
+FAMILY = {"F": {"variables": ["w"], "vectors": [], "given": [[">=", "w", "0"]]}}
+RUN = {"T": {"numbers": ["x"], "later": ["y"], "start": [["=", "x", "a"]],
+             "steps": [["=", "y", "x"]]}}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("statement", "values"),
+    [
+        ({**VECTOR, "claim": [">=", ["dot", "u", "u"], "0"]}, {"d__1_u_u": "-1"}),
+        ({"variables": [], "sums": FAMILY, "given": [], "claim": [">=", ["sum", "F", "w"], "0"]},
+         {"s__F_1_w": "-1"}),
+        ({"variables": ["a"], "runs": RUN, "given": [], "claim": ["=", "x", "a"]},
+         {"a": "1", "T": "1", "x": "2"}),
+        ({"variables": ["a"], "runs": RUN, "given": [],
+          "claim": [">=", ["^", "T", "2"], "T"]}, {"a": "1", "T": "1/2", "x": "1"}),
+    ],
+    ids=["square", "sum", "recursion", "half a step"],
+)  # fmt: skip
+def test_a_true_statement_about_arrays_does_not_fail_at_numbers_that_none_has(statement, values):
+    """The number of a product, of a sum or of a run may be one that no vector or run has."""
+    with pytest.raises(Rejected, match="have no values here"):
+        check_failure(statement, values)
+
+
+@pytest.mark.parametrize(("value", "shown"), [(25, "25"), (np.int64(25), "25"), (20.5, "41/2")])
+def test_one_of_single_values_is_not_rounded_to_another_one(value, shown):
+    """a <= 19 fails at a = 20 too, but that is out of the domain {10, 20.5, 25, 64}."""
+    a = sp.Symbol("a")
+    ranges = {"a": Choice((10, 20.5, 25, 64))}
+    proposition = Proposition(ranges=ranges, assumptions=(), left=a, relation=r"\le",
+                              right=sp.Integer(19))  # fmt: skip
+    own = catalogue()["odcl.table1-afa"].build(QUICK)
+    made = replace(own, proposition=proposition, certify=None, symbols=lambda point: point)
+    object.__setattr__(made, "visited", lambda _n: [{"a": value}])
+    (found,) = failures(made, None)
+    assert found.values == {"a": shown}
 
 
 @pytest.mark.parametrize(
