@@ -27,7 +27,9 @@ LEMMA_9_COUNT = statement(
     assumptions=(Assumption(name="enough polynomials", left=m * (k - 1), right=d * k),),
     reading=(
         "The theorem counts the patterns of at least as many polynomials as variables. Fewer "
-        "points than variables need no bound: $m\\le dk$ is the assertion."
+        "points than variables need no bound: $m\\le dk$ is the assertion. Its bound is at least "
+        "$100^{dk}$. The search counts the patterns of 64 models, so it tries the condition and "
+        "not the size of the bound."
     ),
     kind="deterministic",
     quantifiers=r"\forall m,k\ge2,d,\text{ points}",

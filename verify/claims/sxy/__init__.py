@@ -64,11 +64,13 @@ SLIPS = (
     ),
     Finding(
         id="sxy-lemma5-letters",
-        where="proof of Lemma 5, case 1 and last line",
-        printed="$\\norm{\\sum_i\\phi(x_i)x_i^\\top}$, and $(1+\\delta)^t\\le e$ with "
-        "$\\delta=1/k$.",
-        found="There is no $\\phi$ in the lemma. $(1+\\frac1k)^t$ grows with $t$ without limit.",
-        corrected="$\\norm{\\sum_ix_ix_i^\\top}$, and $(1+\\delta)^k\\le e$.",
+        where="proof of Lemma 5, cases 1 and 2 and last line",
+        printed="$\\norm{\\sum_i\\phi(x_i)x_i^\\top}$, $\\ell=\\max\\{p:\\sigma_p/\\sigma_{p+1}>"
+        "1+\\delta\\}$, and $(1+\\delta)^t\\le e$ with $\\delta=1/k$.",
+        found="There is no $\\phi$ in the lemma. A gap beyond the $k$-th singular value would ask "
+        "for more columns than $Q_t$ has. $(1+\\frac1k)^t$ grows with $t$ without limit.",
+        corrected="$\\norm{\\sum_ix_ix_i^\\top}$, the largest such $p\\le k$, and "
+        "$(1+\\delta)^k\\le e$.",
         severity="slip",
     ),
     Finding(
@@ -88,6 +90,17 @@ SLIPS = (
         "\\frac{s\\sqrt d}N\\norm{K_j}$.",
         found="The middle lacks the factor $1/N$ of (29). It is not below the right-hand side.",
         corrected="$\\frac sN\\norm{K_j}_F$ in the middle.",
+        severity="slip",
+    ),
+    Finding(
+        id="sxy-bernstein-dimension",
+        where="proofs of Lemmas 13 and 14, (40)",
+        printed="With probability $1-\\delta$, by the matrix Bernstein inequality, "
+        "$\\norm{\\sum_iY_i}\\lesssim\\sqrt{Nd\\log\\frac1\\delta}+\\tau\\log\\frac1\\delta$.",
+        found="The inequality has the factor $2d$ before the exponential. For fixed $\\delta$ and "
+        "growing $d$ it does not give the display. With $\\delta=N^{-10}$ and $2d\\le N^2$, as "
+        "in our reading of Lemma 3, the factor changes the constant alone.",
+        corrected="$\\log\\frac{2d}\\delta$ in the place of $\\log\\frac1\\delta$.",
         severity="slip",
     ),
     Finding(

@@ -502,7 +502,26 @@ def per_client_as_printed(statement: Statement, profile: Profile) -> Probability
     )
 
 
-@claim("sxy.per-client", PER_CLIENT, finding=OWN_MODEL, hidden=HIDDEN)
+OWN_DATA = Finding(
+    id="sxy-own-data",
+    where="Theorem 2, last display, and its proof",
+    headline="A client's probability of a wrong label is taken from a lemma on fixed models, and "
+    "the models of Phase 2 depend on the client's data.",
+    printed="With probability $1-p_e(n_i)$: the success probability $P\\{z_{i,t}=z_i\\}$ is shown "
+    "in Lemma 10.",
+    found="Lemma 10 limits $\\sup_\\theta P(i\\in S_j(\\theta))$. All rounds use the same rows, so "
+    "$\\theta_{t-1}$ depends on those of client $i$. The probability that some models within "
+    "$\\epsilon\\Delta$ give it a wrong label has no such limit. With $\\epsilon=1/10$, "
+    "$d=10^5$ and $n_i=1000$ Gaussian rows it is close to one, and $p_e(n_i)<10^{-15}$ for "
+    "$\\sigma\\le\\Delta$ and two clusters. For all clients together (36) limits the wrong labels "
+    "uniformly.",
+    corrected="For models that do not depend on the client's rows. By (36) the clients with a "
+    "wrong label hold a share of at most $\\nu$ of the rows in any case.",
+    severity="proof",
+)
+
+
+@claim("sxy.per-client", PER_CLIENT, finding=(OWN_MODEL, OWN_DATA), hidden=HIDDEN)
 def per_client(statement: Statement, profile: Profile) -> Probability:
     """The server's model that one client chooses after forty rounds."""
     return explicit(

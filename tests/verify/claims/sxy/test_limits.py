@@ -11,7 +11,7 @@ from scipy import optimize, special
 
 from trials.laws.random_subspace import random_tangents, smallest_cosines
 from verify.claims.sxy import PAPER, moments, subsets
-from verify.claims.sxy.refinement import FLOOR_SHARP, SHARP_CONSTANTS
+from verify.claims.sxy.refinement import FLOOR_SHARP, RATE, SHARP_CONSTANTS
 from verify.claims.sxy.subspace import log_small_cosine_limit
 from verify.decisions.sequences import resolvable
 from verify.evidence import Verdict
@@ -135,3 +135,22 @@ def test_no_label_is_wrong_with_as_few_rows_and_as_much_noise_as_the_sharp_floor
     away = math.hypot(0.1, 0.1 / 2)
     residuals = 2 * (away * (roots + math.sqrt(d) + h) + sigma * (roots + h))
     assert residuals < roots - h
+
+
+def test_models_that_know_a_clients_rows_mislabel_it_where_p_e_is_next_to_nothing():
+    """Clients of d/100 Gaussian rows, no noise, and models within Delta/10 of their optima.
+
+    The own model errs along the shortest vector whose predictions are those of the optima's
+    difference, and the rival is moved towards the own optimum along it.
+    """
+    assert 4 * 2 * math.exp(-RATE * 1000) < 1e-15
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        rows = rng.standard_normal((20, 2000))
+        apart = rows[:, 0]  # the optima are 0 and the first unit vector
+        error = rows.T @ np.linalg.solve(rows @ rows.T, apart)
+        error *= 0.1 / np.linalg.norm(error)
+        rival = -error
+        rival[0] += 1.0
+        losses = [np.sum((rows @ model) ** 2) for model in (error, rival)]
+        assert losses[0] > losses[1]
