@@ -30,6 +30,8 @@ from bounds.sxy.symbols import (
 SCALE = delta**2 + sigma**2
 HIDDEN = (
     "The $O$ hides a constant for each of the two terms, and the larger of the two serves both. "
+    "$N$ counts all rows, those of the round among them, so that a union over the pairs of rows "
+    "costs a factor $N$ at most. "
     "The cells have strictly sub-Gaussian features and noise, $\\Sigma_j\\preceq I$ and "
     "$2d\\le N^2$. "
 )
@@ -84,7 +86,7 @@ LEMMA_3 = statement(
     "Lemma 3: the moment matrix of the clients",
     "Lemma 3",
     kind="upper bound",
-    quantifiers=r"\exists C_1,C_2\;\forall m,d,k,N,p,\theta_t,\theta_j^*,\sigma",
+    quantifiers=r"\exists C_1,C_2\;\forall m,d,k,N\ge2m,p,\theta_t,\theta_j^*,\sigma",
     observed=r"\norm{Y_t-EY_t}",
     terms=_rates(d, m),
     failure=3 * N**-10,
@@ -164,7 +166,7 @@ LEMMA_6 = statement(
     "Lemma 6: the moment matrix of an anchor in its subspace",
     "Lemma 6",
     kind="upper bound",
-    quantifiers=r"\exists C_1,C_2\;\forall\ell,k,N,\theta_t,\theta_j^*,\sigma,\hat U_t",
+    quantifiers=r"\exists C_1,C_2\;\forall\ell,k,N\ge2\ell,\theta_t,\theta_j^*,\sigma,\hat U_t",
     observed=r"\norm{A_t-EA_t}",
     terms=_rates(k, l),
     failure=3 * N**-10,
@@ -189,7 +191,7 @@ PROP_1 = statement(
     "Proposition 1: the projection errors of all clusters",
     "Proposition 1",
     kind="upper bound",
-    quantifiers=r"\exists C_1,C_2\;\forall m,d,k,N,p,\theta_t,\theta_j^*,\sigma",
+    quantifiers=r"\exists C_1,C_2\;\forall m,d,k,N\ge2m,p,\theta_t,\theta_j^*,\sigma",
     observed=r"\max_j\frac{p_j}{p_{\min}}"
     r"\norm{(\hat U_t\hat U_t^\top-I)\Sigma_j(\theta_j^*-\theta_t)}^2",
     terms=_rates(d, m, p),
@@ -220,7 +222,8 @@ PROP_2_19 = statement(
     "Proposition 2: the anchor's estimate of its residual",
     "Proposition 2, (19)",
     kind="upper bound",
-    quantifiers=r"\exists C_1,\dots,C_4\;\forall m,\ell,d,k,N,p,\theta_t,\theta_j^*,\sigma",
+    quantifiers=r"\exists C_1,\dots,C_4\;\forall m,\ell,d,k,N\ge2(m+\ell),p,"
+    r"\theta_t,\theta_j^*,\sigma",
     observed=r"|\norm{\Sigma_j(\theta_j^*-\theta_t)}^2-\hat\sigma_t^2|",
     terms=(*_rates(d, m, p), *_anchor_rates()),
     failure=N**-10,
@@ -238,7 +241,8 @@ PROP_2_19_SHARP = PROP_2_19.variant(
     "sxy.prop2-19-sharp",
     "Proposition 2: the anchor's estimate, with one logarithm",
     "Proposition 2, (19), sharpened",
-    quantifiers=r"\exists C_1,C_3,C_4\;\forall m,\ell,d,k,N,p,\theta_t,\theta_j^*,\sigma",
+    quantifiers=r"\exists C_1,C_3,C_4\;\forall m,\ell,d,k,N\ge2(m+\ell),p,"
+    r"\theta_t,\theta_j^*,\sigma",
     terms=(*PROP_1_SHARP.terms, *_anchor_rates(sharp=True)),
     failure=THIRD,
     constants=(*TWO_CONSTANTS[:1], *ANCHOR_CONSTANTS),
