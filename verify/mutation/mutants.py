@@ -5,7 +5,8 @@ work:
 
 * *exponent*: a term is multiplied by :math:`s^{e}` for each of its symbols s and
   :math:`e=\pm1/4,\pm1/2`.  Inside an exponential the argument is multiplied instead.
-* *factor*: a term whose size no free constant can absorb is multiplied by 3/4 and 1/4.
+* *factor*: a term whose size no free constant can absorb is multiplied by 3/4 and 1/4, or by 4/3
+  and 4 where this is what asks for more.
 * *term*: one of several terms is dropped.
 * *failure*: the failure probability is divided by 4, squared, or replaced by :math:`e^{-m}`.
 * *side*: an equation is moved by 5 per cent, up and down.
@@ -65,6 +66,8 @@ class Mutant:
     multiplier : the factor by which one term or the failure probability was multiplied.  Where
         ``inside`` is true the argument of its exponential was multiplied.  It is zero for a dropped
         term.
+    turned : whether a larger multiplier makes the right-hand side smaller, as that of a term below
+        zero or of the argument of a decaying exponential does.
     term : the name of the changed term or assumption, empty where the failure probability or a
         quantifier was changed.
     symbol, size : the symbol and the shift of its exponent, or None and the factor.  A quantifier
@@ -76,6 +79,7 @@ class Mutant:
     statement: Statement
     multiplier: sp.Expr
     inside: bool = False
+    turned: bool = False
     term: str = ""
     symbol: sp.Symbol | None = None
     size: sp.Rational | None = None
@@ -189,10 +193,34 @@ def exponent_mutant(
         statement=with_term(statement, term.name, changed),
         multiplier=power,
         inside=bool(tails),
+        turned=_falls_with(expr, tails) if tails else _sign(expr) < 0,
         term=term.name,
         symbol=symbol,
         size=shift,
     )
+
+
+def _sign(expr: sp.Expr) -> int:
+    """The sign of a sum by those of its parts, whose symbols are above zero.  0 where they differ.
+
+    >>> a, b = sp.symbols("a b")
+    >>> _sign(a + b), _sign(-a * b / 2), _sign(a - b)
+    (1, -1, 0)
+    """
+    signs = {-1 if p.as_coeff_Mul()[0].is_negative else 1 for p in sp.Add.make_args(expr)}
+    return signs.pop() if len(signs) == 1 else 0
+
+
+def _falls_with(expr: sp.Expr, tails: Sequence[sp.Expr]) -> bool:
+    """Whether larger arguments of some exponentials make a term smaller.
+
+    They are taken to decay where nothing tells.
+    """
+    signs = set()
+    for tail in tails:
+        value = sp.Dummy(positive=True)
+        signs.add(_sign(sp.diff(expr.subs(tail, value), value)) * _sign(tail.args[0]))
+    return signs != {1}
 
 
 @lru_cache(maxsize=1024)
@@ -211,6 +239,7 @@ def factor_mutant(statement: Statement, term: Term, factor: sp.Rational) -> Muta
         kind="side" if is_law else "factor",
         statement=with_term(statement, term.name, term.expr * factor),
         multiplier=factor,
+        turned=_sign(_evaluated(term.expr)) < 0,
         term=term.name,
         size=factor,
     )
@@ -221,7 +250,8 @@ def _factors(statement: Statement, term: Term) -> tuple[sp.Rational, ...]:
         return sp.Rational(21, 20), sp.Rational(19, 20)
     if statement.relation == r"\propto" or absorbs(statement, term):
         return ()
-    return tuple(1 / f for f in FACTORS) if statement.relation == r"\ge" else FACTORS
+    larger = (statement.relation == r"\ge") is not (_sign(_evaluated(term.expr)) < 0)
+    return tuple(1 / f for f in FACTORS) if larger else FACTORS
 
 
 def _without(statement: Statement, term: Term) -> Mutant:
@@ -231,6 +261,7 @@ def _without(statement: Statement, term: Term) -> Mutant:
         kind="term",
         statement=replace(statement, terms=kept),
         multiplier=sp.Integer(0),
+        turned=_sign(_evaluated(term.expr)) < 0,
         term=term.name,
     )
 
@@ -364,8 +395,8 @@ def asks_less(mutant: Mutant, ranges: Ranges) -> bool:
     """Whether the mutant follows from the original wherever the claim is tried.
 
     A mutant of an upper bound that only enlarges a term states less.  So does one that shrinks the
-    argument of a decaying exponential.  An equation implies no other one.  Unknown ranges answer
-    False: the mutant counts as false.
+    argument of a decaying exponential, or a term below zero.  An equation implies no other one.
+    Unknown ranges answer False: the mutant counts as false.
     """
     if mutant.kind in ("quantifier", *CONDITIONS):
         return False
@@ -376,7 +407,7 @@ def asks_less(mutant: Mutant, ranges: Ranges) -> bool:
         return False
     low, high = sizes
     larger, smaller = low >= 1.0, high <= 1.0
-    if mutant.inside:
+    if mutant.turned:
         larger, smaller = smaller, larger
     if mutant.kind == "failure":
         return larger

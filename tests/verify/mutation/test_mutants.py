@@ -122,6 +122,41 @@ def test_weaker_mutants_are_those_that_the_original_implies() -> None:
         assert asks_less(mutant, RANGES) == implied, mutant.name
 
 
+SIGNED = {
+    "below zero": -err * d / 2,
+    "a sum below zero": -err - d / 3,
+    "decays": 3 * sp.exp(-n / 9),
+    "grows": sp.exp(n / 99),
+    "taken away": -sp.exp(-n / 9),
+    "a growth taken away": -2 * sp.exp(n / 99),
+    "one without a decay": 1 - sp.exp(-n / 9),
+}
+
+
+@pytest.mark.parametrize("relation", [r"\le", r"\ge"])
+@pytest.mark.parametrize("name", SIGNED)
+def test_a_term_of_either_sign_and_an_exponential_that_grows_have_the_right_label(
+    name: str, relation: str
+) -> None:
+    """Against brute force.  Every factor asks for more."""
+    s = statement(relation=relation, constants=(), failure=None, kind="deterministic",
+                  terms=(Term(name="a", expr=SIGNED[name]), Term(name="b", expr=m)))  # fmt: skip
+    rng = np.random.default_rng(1)
+    points = [
+        {x: float(np.exp(rng.uniform(*np.log(ends)))) for x, ends in RANGES.items()}
+        for _ in range(100)
+    ]
+    side = 1 if relation == r"\le" else -1
+    changes = [x for x in mutants(s) if x.term == "a"]
+    assert {x.kind for x in changes} == {"exponent", "factor", "term"}
+    for mutant in changes:
+        gaps = [side * (evaluate(mutant.statement.expr, x) - evaluate(s.expr, x)) for x in points]
+        implied = min(gaps) >= -1e-9
+        assert asks_less(mutant, RANGES) == implied, mutant.name
+        if mutant.kind == "factor":
+            assert max(gaps) < 0.0
+
+
 def test_unknown_ranges_count_as_false() -> None:
     more = next(x for x in mutants(statement()) if x.name == "term floor: d^(1/2) more")
     assert asks_less(more, RANGES)
