@@ -70,6 +70,8 @@ NO_DRIVERS = {
     "binomial_law", "cosh_optimum", "two_point_errors",
     # of runs that a simulation made, called in its loops
     "bottleneck_distances",
+    # of distances that its callers have checked
+    "last_axis_lengths",
     # functions of a model that Algorithm 2 takes, called in its loops
     "tree_map", "random_network", "scores", "network_loss", "network_gradient", "accuracy",
 }  # fmt: skip

@@ -57,8 +57,8 @@ def _said(evidence: Mapping[str, Any]) -> str:
     """The verdict in words that do not depend on the budget: PROVED, SUPPORTED, failed (...)."""
     if error := evidence.get("error"):
         return f"failed ({error})"
-    mark = str(evidence.get("mark", ""))
-    return mark if mark.startswith("PROVED") else str(evidence["verdict"])
+    verdict, mark = str(evidence["verdict"]), str(evidence.get("mark", ""))
+    return mark if verdict == "SUPPORTED" and mark.startswith("PROVED") else verdict
 
 
 def rounding(run: RunStore, baseline: RunStore, rtol: float | None = None) -> float:

@@ -22,6 +22,7 @@ VALUES: dict[str, float] = {
     "Delta": 1.7, "Gamma": 2.3, "L": 3.1, "M": 0.7, "N": 1.9, "R": 1.3, "T": 47.0, "alpha": 0.21,
     "c": 2.9, "d": 5.0, "delta": 0.03, "delta_0": 0.11, "epsilon_0": 0.013, "eta": 1.1, "k": 4.0,
     "kappa": 6.7, "lam": 0.6, "m": 83.0, "mu": 0.37, "mu_f": 0.43, "n": 29.0, "p": 0.19,
+    "alpha_0": 0.23,
     "ratio": 7.3, "rho": 0.83, "sigma": 0.47, "size_min": 11.0, "v": 2.1, "varepsilon": 0.017,
 }  # fmt: skip
 
@@ -54,6 +55,14 @@ FORMULAS: dict[str, Callable[[Values], float]] = {
         + v["eta"] / v["delta_0"] ** 1.5 * v["v"] * v["k"] ** 1.5
         / (v["lam"] * v["L"] * v["Delta"] ** 2 * sqrt(v["m"]) * v["n"])
         + (v["eta"] / (v["lam"] * v["Delta"] ** 2)) ** 2 * v["k"] / (v["delta_0"] * v["n"])
+    ),
+    "ifca.STRANGERS": lambda v: (
+        v["k"] / (v["delta"] * v["n"])
+        * (v["eta"] / (v["alpha_0"] * v["lam"] * v["Delta"] ** 2)) ** 2
+    ),
+    "ifca.STRANGERS_NOISE": lambda v: (
+        (v["k"] / v["delta"]) ** 1.5 * v["v"] * v["eta"]
+        / (v["alpha_0"] * v["lam"] * v["L"] * v["Delta"] ** 2 * v["n"] * sqrt(v["m"]))
     ),
     "ifca.TOTAL": lambda v: (
         8 * v["L"] / (v["p"] * v["lam"])

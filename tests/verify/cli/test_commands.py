@@ -186,7 +186,7 @@ def test_check_finds_no_difference_to_itself_and_names_changed_verdicts(finished
         store.put_document("claim", "ifca.eq3", document)
     result = invoke("check", other, "--against", directory)
     assert result.exit_code == 1
-    assert "ifca.eq3: REFUTED, baseline SUPPORTED" in result.stdout
+    assert "ifca.eq3: REFUTED, baseline PROVED" in result.stdout
     assert f"{COIN}: missing from the run" in result.stdout
 
 
