@@ -189,10 +189,11 @@ GROUPING = statement(
     ),
 )
 
-#: (3), with constants for the orders; the logarithm stands for the polylogarithmic factors.
+#: (3), with constants for the orders; the logarithm stands for the polylogarithmic factors.  The
+#: theorem fixes epsilon, so both constants depend on it: for (25) they are of order epsilon^-4.
 SIZES = (
     Assumption(name="clients", left=m, right=d / p**2 * sp.log(N), constant=C_m),
-    Assumption(name="pairs", left=l, right=k * sp.log(N) / epsilon**2, constant=C_l),
+    Assumption(name="pairs", left=l, right=k * sp.log(N), constant=C_l),
 )
 
 #: Section 3: sigma/Delta = O(1), with the constant one.
@@ -210,8 +211,9 @@ THEOREM_1_4_DATA = statement(
     constants=(FAILURE_CONSTANT,),
     assumptions=(*IN_THE_BALL, NOISE, *SIZES),
     reading=(
-        "$C'=1$. The cells have identity covariance and six rounds. The sign of the direction is "
-        "taken from the anchor's own points."
+        "$C'=1$. The constants of (3) depend on the fixed $\\epsilon$: by (25) they grow like "
+        "$\\epsilon^{-4}$. The cells have identity covariance and six rounds. The sign of the "
+        "direction is taken from the anchor's own points."
     ),
     uses=("sxy.thm1-4", "sxy.prop2-19"),
 )
@@ -240,7 +242,8 @@ THEOREM_1_5 = statement(
         ),
     ),
     reading=(
-        "$C'=1$. The number of anchors is that of A.3 for the probability $\\delta$ of a missed "
+        "$C'=1$. The constants of (3) depend on the fixed $\\epsilon$. The number of "
+        "anchors is that of A.3 for the probability $\\delta$ of a missed "
         "cluster. The theorem has $\\epsilon<1/4$, and A.3 needs it of "
         "$\\epsilon'=2\\epsilon/\\alpha$."
     ),

@@ -400,7 +400,7 @@ RATIOS = {
     "accuracy of the grouping": lambda v: v["alpha"] / (8 * v["epsilon"]),
     "separation": lambda v: 2 * v["R"] / v["Delta"],
     "clients": lambda v: v["m"] * v["p"] ** 2 / (v["d"] * log(v["N"])),
-    "pairs": lambda v: v["l"] * v["epsilon"] ** 2 / (v["k"] * log(v["N"])),
+    "pairs": lambda v: v["l"] / (v["k"] * log(v["N"])),
     "(27)": lambda v: (v["a"] / v["v"]) ** 2 / (1 - (v["alpha"] / v["beta"] / 8) ** 2),
     "(28), left": lambda v: (
         (v["sigma_hat"] / v["v"]) ** 2 / (1 - (v["alpha"] / v["beta"]) ** 2 / 32)
