@@ -36,7 +36,7 @@ class OneShotClustering(FederatedEstimator):
         first partition of their path with at most k clusters.
     clusterer : "k-means++", "spectral" (Awasthi & Sheffet), "convex" (uniform weights),
         "sparse-convex" (weights of nearest neighbours), "gradient", or a clusterer of scikit-learn,
-        which is cloned.
+        which is cloned.  A client that it leaves out, with the label -1, keeps its own model.
     penalty : of the convex clusterers, or None.
     options : mapping of further options of the clusterer's kernel, such as ``{"n_init": 10}``.
     n_neighbors : of "sparse-convex".
@@ -117,7 +117,7 @@ class OneShotClustering(FederatedEstimator):
         if hasattr(self.clusterer, "fit_predict"):
             from sklearn.base import clone
 
-            return clone(self.clusterer).fit_predict(points)
+            return with_strangers_alone(clone(self.clusterer).fit_predict(points))
         name = one_of("clusterer", self.clusterer, CLUSTERERS)
         more = dict(self.options or {})
         if name == "k-means++":
@@ -135,6 +135,18 @@ class OneShotClustering(FederatedEstimator):
         if self.penalty is not None:
             return sparse_convex_clustering(points, self.penalty, weights, **more).labels
         return _cut_sparse(points, weights, k, **more)
+
+
+def with_strangers_alone(labels: Any) -> IntArray:
+    """Labels (m,) in which each -1, by which a clusterer names no cluster, is a cluster of its own.
+
+    >>> with_strangers_alone([0, -1, 1, -1]).tolist()
+    [0, 2, 1, 3]
+    """
+    found = np.array(labels, dtype=np.int64)
+    alone = np.flatnonzero(found == -1)
+    found[alone] = found.max() + 1 + np.arange(len(alone))
+    return found
 
 
 def _cut_convex(points: FloatArray, k: int) -> IntArray:

@@ -1,8 +1,10 @@
 """Statements of the checker as SMT-LIB, for any solver of nonlinear real arithmetic.
 
 The file asks for a counterexample: what is given, and the negated claim.  ``unsat`` confirms the
-statement, ``sat`` would refute it.  A root is a variable of its own, with its power given.  Each
-denominator is given to be different from zero, as a statement speaks of defined values only.
+claim wherever both sides are defined, ``sat`` would refute it.  A root is a variable of its own,
+with its power given, and each denominator is given to be different from zero.  So the solver is not
+asked whether the sides of the claim are defined wherever what is given holds.  The statement says
+that too, and the suite's checker asks for it.
 """
 
 from __future__ import annotations

@@ -224,6 +224,22 @@ def test_one_shot_clustering_finds_the_clusters_and_means(clusterer):
     assert np.array_equal(order[fit.labels_], np.arange(14) % 2)
 
 
+def test_a_client_that_a_clusterer_leaves_out_keeps_its_own_model():
+    """Two clients far from all others, and from each other, would share their mean."""
+    from sklearn.cluster import DBSCAN
+
+    truth = np.array([[1.0, 0.0]] * 4 + [[-1.0, 0.0]] * 4 + [[0.0, 50.0], [90.0, 0.0]])
+    of = np.repeat(np.arange(10), 12)
+    x = np.random.default_rng(0).standard_normal((len(of), 2))
+    y = np.einsum("nd,nd->n", x, truth[of])
+    clusterer = DBSCAN(eps=0.5, min_samples=2)
+    fit = OneShotClustering(clusterer=clusterer).fit(x, y, clients=of)
+    assert len(set(fit.labels_[:4].tolist())) == len(set(fit.labels_[4:8].tolist())) == 1
+    assert len(fit.models_) == len(set(fit.labels_.tolist())) == 4
+    np.testing.assert_allclose(fit.models_[fit.labels_], truth, atol=1e-9)
+    np.testing.assert_allclose(fit.predict(x, clients=of), y, atol=1e-9)
+
+
 def test_rounds_within_the_clusters_go_on_from_the_means():
     x, y, of = ragged()
     shot = OneShotClustering(random_state=1).fit(x, y, clients=of)
