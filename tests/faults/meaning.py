@@ -8011,6 +8011,38 @@ MEANINGS: tuple[Meaning, ...] = (
         "proofs that are named are counted among those that are not",
         "reports/test_paper",
     ),
+    Meaning(
+        "bounds/sxy/round_matrices.py",
+        'rate(c, "share of the population',
+        'prefactor(c, "share of the population',
+        "the largest share of an eigenvalue is the one that is easiest to exceed",
+        "bounds/sxy/test_statements",
+        missed=True,
+    ),
+    Meaning(
+        "bounds/sxy/round_matrices.py",
+        "assumptions=(TWO_CLUSTERS, STABLE_STEP, ENOUGH_ROWS, UNIT),",
+        "assumptions=(TWO_CLUSTERS, ENOUGH_ROWS, UNIT),",
+        "the noise of a round has its limit for steps of any size",
+        "bounds/sxy/test_statements",
+        missed=True,
+    ),
+    Meaning(
+        "bounds/sxy/refinement.py",
+        "left=Delta / 12, right=sigma",
+        "left=Delta / 7, right=sigma",
+        "no label is wrong with more noise than the proof allows",
+        "verify/claims/sxy/test_limits",
+        missed=True,
+    ),
+    Meaning(
+        "bounds/sxy/anchors.py",
+        "right=2 * epsilon / alpha,",
+        "right=epsilon / alpha,",
+        "anchors are grouped at twice the accuracy that A.3 needs",
+        "bounds/sxy/test_statements",
+        missed=True,
+    ),
 )
 
 
