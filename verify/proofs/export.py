@@ -82,7 +82,7 @@ def _power(base: str, exponent: Fraction | None, roots: dict[str, str], more: li
     if exponent.denominator > 1:
         key = f"{base} {exponent.denominator}"
         if key not in roots:
-            roots[key] = f"root_{len(roots) + 1}"
+            roots[key] = f"root.{len(roots) + 1}"  # no variable has a dot in its name
             more.append(f"(>= {roots[key]} 0.0)")
             more.append(f"(= {_product(roots[key], exponent.denominator)} {base})")
         base = roots[key]

@@ -17,7 +17,7 @@ from verify.procedures.base import PROFILES
 from verify.proofs.coq import __main__ as task_of_coq
 from verify.proofs.coq import asked, records, scripts, theorems
 from verify.proofs.coq.compiler import AXIOMS, Compiled, Coq, axioms_of, refuse_commands
-from verify.proofs.coq.gallina import definedness, relation, text_of
+from verify.proofs.coq.gallina import definedness, identifier, relation, text_of
 from verify.proofs.coq.theorems import Theorem
 from verify.proofs.failures import registered
 
@@ -69,6 +69,17 @@ def changed(name, by):
 )
 def test_terms_are_written_as_a_person_writes_them(term, text):
     assert text_of(term) == text
+
+
+def test_no_two_variables_of_a_theorem_are_one():
+    """R is a type of Coq.  With one name for R and R_ the theorem would be about R = R_ alone."""
+    names = ["R", "R_", "R__", "x", "x_", "S", "S_"]
+    assert len({identifier(name) for name in names}) == len(names)
+    of = {"variables": ["R", "R_"], "given": [], "claim": ["=", "R", "R_"]}
+    (own,) = [line for line in theorems.whole(of, "").text.splitlines() if "forall" in line]
+    _, first, second, *_ = own.split()
+    assert first != second
+    assert f"{first} = {second}" in theorems.whole(of, "").text
 
 
 def test_the_larger_side_stands_on_the_right():

@@ -273,5 +273,13 @@ def test_a_script_holds_exactly_where_the_statement_is_false(given_, claim, x, y
 def test_a_denominator_is_given_to_be_no_zero(exponent):
     """Solvers give a division by zero any value."""
     facts = parsed(smt2({**X, "claim": [">=", ["^", "x", exponent], "0"]}))
-    base = "root_1" if "/" in exponent else "x"
+    base = "root.1" if "/" in exponent else "x"
     assert ["assert", ["not", ["=", base, "0.0"]]] in facts
+
+
+def test_no_root_has_the_name_of_a_variable():
+    """A script that declares a name twice is refused by every solver."""
+    of = {"variables": ["root_1", "root_2"], "given": [[">", "root_1", "0"]],
+          "claim": [">=", ["^", "root_1", "1/2"], "0"]}  # fmt: skip
+    declared = [fact[1] for fact in parsed(smt2(of)) if fact[0] == "declare-const"]
+    assert len(declared) == len({*declared}) == 3

@@ -29,8 +29,12 @@ _FUNCTIONS = {"exp": "exp", "log": "ln", "abs": "Rabs", "cos": "cos", "sin": "si
 
 
 def identifier(name: str) -> str:
-    """The variable of Coq for a coordinate."""
-    return f"{name}_" if name in _TAKEN else name
+    """The variable of Coq for a coordinate.  No two coordinates have the same one.
+
+    >>> identifier("x"), identifier("R"), identifier("R_")
+    ('x', 'R_', 'R__')
+    """
+    return f"{name}_" if name.rstrip("_") in _TAKEN else name
 
 
 def text_of(term: Term) -> str:
