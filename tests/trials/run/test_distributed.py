@@ -125,8 +125,18 @@ class Cluster:
         )
 
     def add_worker(self, tree=ROOT, nthreads=1):
+        """Start a worker and wait for its folder: one that cannot start fails here, and at once."""
         options = ("--no-nanny", "--nthreads", str(nthreads), "--local-directory", str(self.folder))
-        self.workers.append(self._start("verify worker", self.address, *options, tree=tree))
+        before = self._folders()
+        worker = self._start("verify worker", self.address, *options, tree=tree)
+        self.workers.append(worker)
+        while self._folders() <= before:
+            assert worker.poll() is None, "the worker ended before it served"
+            time.sleep(0.05)
+
+    def _folders(self):
+        """The folders of workers that have started."""
+        return set(self.folder.glob("dask-scratch-space/worker-*"))
 
     def close(self):
         for process in [*self.workers, self.scheduler]:
