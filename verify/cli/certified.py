@@ -13,6 +13,7 @@ from typing import Any
 
 from bounds.statement import OutsideTheorem
 from trials.checks import InvalidParameter
+from verify.decisions.domain import Box, as_domain
 from verify.evidence import proof_mark
 from verify.papers import Catalogue
 from verify.plan import Planned, plan
@@ -121,9 +122,14 @@ def _are_of_cells(procedure: Probability, stored: Sequence[Mapping[str, Any]]) -
 def _certificate(procedure: Procedure, evidence: Mapping[str, Any]) -> Any:
     """The certificate that a procedure makes of a stored counterexample, None without one."""
     certify = getattr(procedure, "certify", None)
-    if certify is not None and isinstance(procedure, Search):
-        certify = partial(certify, evidence["witness"]["params"])
-    return _plain(proof(certify))
+    if certify is None or not isinstance(procedure, Search):
+        return _plain(proof(certify))
+    try:  # the point comes from the run, and may be any JSON
+        point, domain = evidence["witness"]["params"], as_domain(procedure.domain)
+        inside = not isinstance(domain, Box) or domain.contains(point)
+        return _plain(proof(partial(certify, point))) if inside else None
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise Rejected("its counterexample is no point of the claim's domain") from error
 
 
 def _failing(planned: Planned, procedure: Procedure) -> list[Any]:

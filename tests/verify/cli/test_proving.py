@@ -9,12 +9,14 @@ from click.testing import CliRunner
 
 from trials.run.directory import STORE_NAME
 from trials.run.store import RunStore
+from verify.cli import certified as certified_claims
 from verify.cli import proving
 from verify.cli.app import application
 from verify.evidence import Verdict
 from verify.papers import catalogue
 from verify.procedures.base import PROFILES
 from verify.proofs import shelf
+from verify.proofs.checker import Rejected
 from verify.session import RunConfig
 
 CLAIM = "odcl.remark19-own"
@@ -242,6 +244,18 @@ def own(tmp_path, monkeypatch):
     path = tmp_path / "mine.py"
     path.write_text(OWN)
     return path
+
+
+@pytest.mark.parametrize(
+    "point",
+    [{}, {"n": "many"}, {"n": 0}, {"n": -1, "d": -1, "a": 0, "s": 0}, {"n": 1e300}, [], None],
+)
+def test_a_counterexample_of_a_strangers_run_may_be_anything(point):
+    """Its certificate is made anew at the point, and none is made of a point out of the domain."""
+    planned = certified_claims.planned_of(catalogue(), "odcl.eq8-as-printed", "quick")
+    evidence = {"proof": {"argument": "", "inequalities": [THIRD]}, "witness": {"params": point}}
+    with pytest.raises(Rejected, match=r"another statement|no point of the claim's domain"):
+        certified_claims.compare(planned, evidence)
 
 
 def test_a_false_statement_gets_values_and_json_names_the_files(own):
