@@ -49,8 +49,7 @@ def last_axis_lengths(vectors: FloatArray) -> FloatArray:
     lengths = np.asarray(np.linalg.norm(vectors, axis=-1))
     small = lengths < _LEAST_LENGTH
     if small.any():
-        rows = vectors[small]
-        largest = np.abs(rows).max(axis=-1)
-        units = np.where(largest > 0.0, largest, 1.0)
-        lengths[small] = np.linalg.norm(rows / units[:, None], axis=-1) * units
+        found = np.empty(int(small.sum()))
+        row_lengths(vectors[small], found)
+        lengths[small] = found
     return lengths

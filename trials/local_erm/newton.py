@@ -239,6 +239,40 @@ def _mark_without_minimizer(signed: FloatArray, theta: FloatArray, status: IntAr
             status[user] = Status.NO_MINIMIZER
 
 
+def _fit(
+    features: FloatArray,
+    labels: FloatArray,
+    l2: float,
+    intercept: bool,
+    max_iter: int,
+    tol: float,
+) -> LogisticFit:
+    """The fit of `logistic`, whose arguments are checked, in the unit of the features."""
+    n_users, n, _ = features.shape
+    design, basis = row_coordinates(features)
+    r = design.shape[2]
+    ridge = np.full(r + intercept, l2)
+    if intercept:
+        design = np.concatenate([design, np.ones((n_users, n, 1))], axis=2)
+        ridge[r] = 0.0
+    theta = np.empty((n_users, r + intercept))
+    objective = np.empty(n_users)
+    n_iter = np.empty(n_users, np.int64)
+    status = np.empty(n_users, np.int64)
+    _logistic_batch(design, labels, ridge, max_iter, tol, theta, objective, n_iter, status)
+    if l2 == 0.0:
+        _mark_without_minimizer(labels[:, :, None] * design, theta, status)
+    if intercept:
+        status[np.abs(labels.sum(axis=1)) == n] = Status.NO_MINIMIZER
+    return LogisticFit(
+        theta=from_row_coordinates(theta[:, :r], basis),
+        intercept=theta[:, r].copy() if intercept else np.zeros(n_users),
+        objective=objective,
+        n_iter=n_iter,
+        status=status,
+    )
+
+
 def logistic(
     X: ArrayLike,
     y: ArrayLike,
@@ -299,29 +333,7 @@ def logistic(
     intercept = flag("intercept", intercept)
     max_iter = integer_between("max_iter", max_iter, 1)
     tol = real_between("tol", tol, 0.0)
-    n_users, n, _ = features.shape
-    design, basis = row_coordinates(features)
-    r = design.shape[2]
-    ridge = np.full(r + intercept, c)
-    if intercept:
-        design = np.concatenate([design, np.ones((n_users, n, 1))], axis=2)
-        ridge[r] = 0.0
-    theta = np.empty((n_users, r + intercept))
-    objective = np.empty(n_users)
-    n_iter = np.empty(n_users, np.int64)
-    status = np.empty(n_users, np.int64)
-    _logistic_batch(design, labels, ridge, max_iter, tol, theta, objective, n_iter, status)
-    if c == 0.0:
-        _mark_without_minimizer(labels[:, :, None] * design, theta, status)
-    if intercept:
-        status[np.abs(labels.sum(axis=1)) == n] = Status.NO_MINIMIZER
-    fit = LogisticFit(
-        theta=from_row_coordinates(theta[:, :r], basis),
-        intercept=theta[:, r].copy() if intercept else np.zeros(n_users),
-        objective=objective,
-        n_iter=n_iter,
-        status=status,
-    )
+    fit = _fit(features, labels, c, intercept, max_iter, tol)
     for user in _tiny(features, c):
         _fit_in_own_unit(fit, user, features, labels, c, intercept, max_iter, tol)
     return fit
@@ -348,9 +360,9 @@ def _fit_in_own_unit(
     """Write the fit of one user, found in the power of two above its largest feature."""
     own = slice(user, user + 1)
     power = int(np.frexp(np.abs(features[user]).max())[1])
-    found = logistic(
-        np.ldexp(features[own], -power), labels[own], l2=math.ldexp(l2, -2 * power),
-        intercept=intercept, max_iter=max_iter, tol=tol,
+    found = _fit(
+        np.ldexp(features[own], -power), labels[own], math.ldexp(l2, -2 * power), intercept,
+        max_iter, tol,
     )  # fmt: skip
     with np.errstate(over="ignore"):  # refused below
         fit.theta[own] = np.ldexp(found.theta, -power)
