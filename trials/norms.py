@@ -48,8 +48,9 @@ def last_axis_lengths(vectors: FloatArray) -> FloatArray:
     """
     lengths = np.asarray(np.linalg.norm(vectors, axis=-1))
     small = lengths < _LEAST_LENGTH
-    if small.any():
-        found = np.empty(int(small.sum()))
-        row_lengths(vectors[small], found)
+    rows = vectors[small]
+    if rows.any():  # a kernel is loaded for no zeros, such as distances to oneself
+        found = np.empty(len(rows))
+        row_lengths(rows, found)
         lengths[small] = found
     return lengths
