@@ -26,6 +26,7 @@ from trials.checks import (
     real_array,
     whole_array,
 )
+from trials.ifca.linear import LARGEST_BOUND
 from trials.models.run_status import DIVERGENCE_BOUND, RunStatus
 from trials.parameters import Function, Integer, Maybe, Real, Stream, validated
 
@@ -61,7 +62,7 @@ class FunctionsResult:
     losses : (T,) mean loss of the participants under the models that they chose, before the step.
         It is infinite from the iteration on that diverged.
     status : DIVERGED where a loss was not finite, or where a step would have given a model of norm
-        above 1e12.  The models are then those before that step.
+        above the bound.  The models are then those before that step.
     """
 
     models: list[Tree]
@@ -110,10 +111,10 @@ def _leaves(tree: Tree) -> Iterator[Any]:
         yield tree
 
 
-def _is_bounded(tree: Tree) -> bool:
-    """Whether the parameters are finite and of norm at most 1e12."""
+def _is_bounded(tree: Tree, bound: float) -> bool:
+    """Whether the parameters are finite and of norm at most ``bound``."""
     with np.errstate(over="ignore", invalid="ignore"):
-        return bool(sum(np.sum(np.square(x)) for x in _leaves(tree)) <= DIVERGENCE_BOUND**2)
+        return bool(sum(np.sum(np.square(x)) for x in _leaves(tree)) <= bound**2)
 
 
 def _check_starts(starts: Sequence[Tree]) -> list[Tree]:
@@ -150,6 +151,7 @@ def _descend(model: Model, start: Tree, data: Any, step_size: float, n_steps: in
     n_iterations=Integer(0),
     local_steps=Integer(1, MAX_LOCAL_STEPS),
     n_participants=Maybe(Integer(1)),
+    divergence_bound=Real(0.0, LARGEST_BOUND),
     rng=Stream(),
     watch=Maybe(Function()),
 )
@@ -166,6 +168,7 @@ def run_ifca_functions(
     local_steps: int = 1,
     n_participants: int | None = None,
     known_labels: IntArray | None = None,
+    divergence_bound: float = DIVERGENCE_BOUND,
     watch: Callable[[int, list[Tree], IntArray], None] | None = None,
 ) -> FunctionsResult:
     """Iterate IFCA on a model given as functions, or a baseline that knows the identities.
@@ -183,6 +186,7 @@ def run_ifca_functions(
     local_steps : tau, the local steps of option II.
     n_participants : size of the random subset of each iteration, None for all clients.
     known_labels : (m,) identities in [0, k), with which nothing is estimated.
+    divergence_bound : largest norm of a model, over all of its arrays.
     watch : called with t, the models and the labels before each step.
 
     Raises
@@ -219,7 +223,7 @@ def run_ifca_functions(
     known = _check_labels(known_labels, m, k)
     models = [model.init(rng) for _ in range(k)] if starts is None else _check_starts(starts)
     return _iterate(
-        model, clients, models, known, n_iterations, p, rng, watch,
+        model, clients, models, known, n_iterations, p, rng, divergence_bound, watch,
         step=partial(
             _server_step, model, m=m, step_size=step_size, averaging=averaging,
             local_steps=local_steps,
@@ -235,6 +239,7 @@ def _iterate(
     n_iterations: int,
     p: int,
     rng: np.random.Generator,
+    bound: float,
     watch: Callable[[int, list[Tree], IntArray], None] | None,
     step: Callable[[Tree, Sequence[Any]], Tree],
 ) -> FunctionsResult:
@@ -257,7 +262,7 @@ def _iterate(
             watch(t, models, labels)
         chosen = [[i for i in subset if labels[i] == j] for j in range(k)]
         stepped = [step(models[j], [clients[i] for i in own]) for j, own in enumerate(chosen)]
-        if not (np.isfinite(losses[t]) and all(map(_is_bounded, stepped))):
+        if not (np.isfinite(losses[t]) and all(_is_bounded(tree, bound) for tree in stepped)):
             status, losses[t:] = RunStatus.DIVERGED, np.inf
             break
         models = stepped

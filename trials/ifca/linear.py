@@ -71,8 +71,13 @@ two clients a group (1.6 MB of features) are best, 1 and 10 are 3 to 7 % slower,
 #: ``(iteration, runs, models, labels)`` of the runs that are still going, in buffers that change.
 Observer = Callable[[int, IntArray, FloatArray, IntArray], None]
 
-#: Checks that the drivers of IFCA share.  The square of the largest bound is a finite float.
-RUN_DOMAINS: dict[str, Domain] = {"n_iterations": Integer(0), "divergence_bound": Real(0.0, 1e100)}
+LARGEST_BOUND = 1e100
+"""The largest bound of a divergence.  Its square is a finite float."""
+
+#: Checks that the drivers of IFCA share.
+RUN_DOMAINS: dict[str, Domain] = {
+    "n_iterations": Integer(0), "divergence_bound": Real(0.0, LARGEST_BOUND),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -68,7 +68,6 @@ _DOMAINS: dict[str, Domain] = {
     "loss": Record(SquaredLoss, LogisticLoss),
     "rng": Maybe(Stream()),
 }
-_BASELINE = {name: domain for name, domain in _DOMAINS.items() if name != "divergence_bound"}
 
 
 @validated(data=Record(ClientData), observe=Maybe(Function()), **_DOMAINS)
@@ -198,7 +197,7 @@ def run_resampled_ifca_options(
     )
 
 
-@validated(data=Record(ClientData), **_BASELINE)
+@validated(data=Record(ClientData), **_DOMAINS)
 def run_oracle(
     *,
     data: ClientData,
@@ -209,6 +208,7 @@ def run_oracle(
     options: IfcaOptions | None = None,
     loss: Loss = IFCA_LOSS,
     rng: np.random.Generator | None = None,
+    divergence_bound: float = DIVERGENCE_BOUND,
 ) -> OptionsResult:
     """Run the oracle, which knows each client's true cluster `owner` (m,).
 
@@ -217,10 +217,11 @@ def run_oracle(
     return run_ifca_options(
         data=data, starts=starts, step_sizes=step_sizes, n_iterations=n_iterations,
         options=options, loss=loss, known_labels=owner, rng=rng,
+        divergence_bound=divergence_bound,
     )  # fmt: skip
 
 
-@validated(data=Record(ClientData), **_BASELINE)
+@validated(data=Record(ClientData), **_DOMAINS)
 def run_global(
     *,
     data: ClientData,
@@ -230,6 +231,7 @@ def run_global(
     options: IfcaOptions | None = None,
     loss: Loss = IFCA_LOSS,
     rng: np.random.Generator | None = None,
+    divergence_bound: float = DIVERGENCE_BOUND,
 ) -> OptionsResult:
     """Run the global baseline of section 6.2, with one model for all clients.
 
@@ -240,6 +242,7 @@ def run_global(
     return run_ifca_options(
         data=data, starts=_with_axis(starts), step_sizes=step_sizes, n_iterations=n_iterations,
         options=options, loss=loss, known_labels=np.zeros(data.n_clients, dtype=np.int64), rng=rng,
+        divergence_bound=divergence_bound,
     )  # fmt: skip
 
 

@@ -7,10 +7,11 @@ from collections.abc import Callable
 import numpy as np
 
 from trials.checks import FloatArray, IntArray, InvalidParameter
+from trials.ifca.linear import LARGEST_BOUND
 from trials.ifca.options import IfcaOptions, run_ifca_options
 from trials.models.clients import ClientData
 from trials.models.losses import Loss
-from trials.models.run_status import RunStatus
+from trials.models.run_status import RunStatus, bound_in_unit
 
 #: Is told the models (k, d) and the labels (m,) after a round.
 Observer = Callable[[FloatArray, IntArray], None]
@@ -25,12 +26,13 @@ def local_updates(
 
     Raises
     ------
-    InvalidParameter : a model that diverges.
+    InvalidParameter : a model that diverges, which one of norm 1e12 in the data's unit has.
     """
     found = run_ifca_options(
         data=data, starts=starts[None], step_sizes=np.array([step_size]), n_iterations=1,
         options=IfcaOptions(averaging="model", local_steps=local_steps), loss=loss,
         known_labels=np.arange(data.n_clients),
+        divergence_bound=min(bound_in_unit(data.model_unit), LARGEST_BOUND),
     )  # fmt: skip
     if found.status[0] == RunStatus.DIVERGED:
         raise InvalidParameter(f"step_size={step_size:g} must be smaller: a local update diverged")

@@ -72,6 +72,9 @@ _MAX_FLOATS = 2**30  # 8 GiB of eigenvectors: more is refused, not swapped
 _KEPT_FLOATS = 2**18  # of models whose distances are found together
 _LARGEST_ENTRY = 1e100  # so that losses of bounded models are finite
 
+LARGEST_BOUND = 1e30
+"""The largest bound of a divergence."""
+
 
 _UPDATE: dict[str, Domain] = {
     "update": Options(("fedavg", "fedprox")),
@@ -173,7 +176,7 @@ class FedRegressionResult:
     label_rule=Maybe(Function()),
     spectra=Maybe(Record(LocalSpectra)),
     reference=Maybe(Array(("k", "d"))),
-    divergence_bound=Real(0.0, 1e30, open_low=True),
+    divergence_bound=Real(0.0, LARGEST_BOUND, open_low=True),
 )
 def run_fed_regression(
     *,

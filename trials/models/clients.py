@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -141,6 +142,16 @@ class ClientData:
     def dimension(self) -> int:
         """Number d of features."""
         return int(self.features.shape[1])
+
+    @cached_property
+    def model_unit(self) -> float:
+        """Root mean square of the responses over that of the rows' norms: the unit of models.
+
+        It is 1 where one of them is zero, or has squares beyond the range of floats.
+        """
+        with np.errstate(over="ignore"):
+            x, y = np.linalg.norm(self.features), np.linalg.norm(self.responses)
+        return float(y / x) if 0.0 < x < np.inf and 0.0 < y < np.inf else 1.0
 
 
 @validated(offsets=Array(("m + 1",), whole=True, low=0, high=WHOLE_IN_FLOAT), rows=Integer(0))

@@ -10,12 +10,19 @@ import numpy as np
 
 from trials.checks import FloatArray, IntArray, InvalidParameter, integer_between, one_of, shown
 from trials.ifca.options import IfcaOptions, run_global
-from trials.mixed_regression.fed_regression import run_fed_regression
+from trials.mixed_regression.fed_regression import LARGEST_BOUND, run_fed_regression
 from trials.models.clients import ClientData
 from trials.models.losses import SquaredLoss
 from trials.models.run_status import RunStatus
 from verify.estimators.base import FederatedEstimator, Outcome
-from verify.estimators.losses import is_compiled, mean_loss, minimisers, pooled, step_of
+from verify.estimators.losses import (
+    is_compiled,
+    largest_norm,
+    mean_loss,
+    minimisers,
+    pooled,
+    step_of,
+)
 
 
 def floats_of_rows(data: ClientData, loss: Any) -> int:
@@ -118,14 +125,14 @@ class GlobalModel(FederatedEstimator):
         if plain:
             found = run_fed_regression(
                 data=data, start=start, update=algorithm, step_size=step, n_rounds=n_rounds,
-                n_local_steps=self.local_steps,
+                n_local_steps=self.local_steps, divergence_bound=largest_norm(data, LARGEST_BOUND),
             )  # fmt: skip
             diverged, models = found.status == RunStatus.DIVERGED, found.models
         else:
             options = IfcaOptions(averaging="model", local_steps=self.local_steps)
             result = run_global(
                 data=data, starts=start, step_sizes=np.array([step]), n_iterations=n_rounds,
-                options=options, loss=loss,
+                options=options, loss=loss, divergence_bound=largest_norm(data),
             )  # fmt: skip
             diverged, models = bool(result.status[0] == RunStatus.DIVERGED), result.models[0]
         if diverged:

@@ -13,14 +13,17 @@ from trials.checks import (
     integer_between,
     one_of,
     real_array,
+    require_finite,
 )
 from trials.ifca.communication import floats_down, floats_up
 from trials.ifca.functions import Model, run_ifca_functions
+from trials.ifca.linear import LARGEST_BOUND
 from trials.ifca.options import IfcaOptions, run_ifca_options
 from trials.models.clients import ClientData
 from trials.models.run_status import RunStatus
+from trials.norms import last_axis_lengths
 from verify.estimators.base import FederatedEstimator, Outcome
-from verify.estimators.losses import client_losses, is_compiled, mean_loss, step_of
+from verify.estimators.losses import client_losses, is_compiled, largest_norm, mean_loss, step_of
 
 
 class IFCA(FederatedEstimator):
@@ -113,6 +116,7 @@ class IFCA(FederatedEstimator):
         found = run_ifca_options(
             data=data, starts=starts, step_sizes=np.full(len(starts), step), n_iterations=n_rounds,
             options=options, loss=loss, rng=rng, observe=observe if self.record_loss else None,
+            divergence_bound=largest_norm(data),
         )  # fmt: skip
         ended = np.flatnonzero(found.status == RunStatus.COMPLETED)
         if not ended.size:
@@ -161,6 +165,7 @@ class IFCA(FederatedEstimator):
                 model=model, clients=clients, k=k, step_size=step, n_iterations=n_rounds, rng=rng,
                 starts=list(start), averaging=self.averaging,  # type: ignore[arg-type]
                 local_steps=self.local_steps, n_participants=self.n_participants,
+                divergence_bound=largest_norm(data),
             )  # fmt: skip
             if found.status == RunStatus.DIVERGED:
                 continue
@@ -187,16 +192,30 @@ def _complete(data: ClientData, models: FloatArray, labels: IntArray, loss: Any)
 
 
 def random_starts(
-    data: ClientData, init: Any, k: int, n_init: int, rng: np.random.Generator
+    data: ClientData,
+    init: Any,
+    k: int,
+    n_init: int,
+    rng: np.random.Generator,
+    most: float = LARGEST_BOUND,
 ) -> FloatArray:
-    """Starts (R, k, d): given ones, or normal ones in the data's unit."""
+    """Starts (R, k, d): given ones, or normal ones in the data's unit.
+
+    ``most`` is the largest norm that the method takes, in any unit.
+    """
+    bound = largest_norm(data, most)
     if not isinstance(init, str):
         starts = real_array("init", init)
         if starts.shape != (k, data.dimension):
             raise InvalidParameter(f"init.shape={starts.shape} must be ({k}, {data.dimension})")
+        require_finite("init", starts)
+        longest = float(last_axis_lengths(starts).max())
+        if longest > bound:
+            raise InvalidParameter(
+                f"init has a model of norm {longest:.3g}: it must be at most {bound:.3g}, where "
+                "models of these data have diverged"
+            )
         return starts[None]
     one_of("init", init, ("random",))
     runs = integer_between("n_init", n_init, 1)
-    x, y = np.linalg.norm(data.features), np.linalg.norm(data.responses)
-    unit = y / x if x > 0.0 and y > 0.0 else 1.0
-    return np.asarray(unit * rng.standard_normal((runs, k, data.dimension)))
+    return np.asarray(data.model_unit * rng.standard_normal((runs, k, data.dimension)))

@@ -11,13 +11,18 @@ import numpy as np
 from scipy.optimize import minimize
 
 from trials.checks import FloatArray, IntArray, InvalidParameter, real_between, shown
+from trials.ifca.linear import LARGEST_BOUND
 from trials.ifca.one_shot import local_erms
 from trials.mixed_regression.fed_regression_kernels import smaller_grams
 from trials.models.clients import ClientData
 from trials.models.losses import LogisticLoss, SquaredLoss
+from trials.models.run_status import bound_in_unit
 
 #: The penalty of the logistic loss where none is given: separable labels have no minimiser without.
 LOGISTIC_L2 = 1e-5
+
+#: Within these limits of a table's largest entry, squares and steps times residuals are floats.
+_SMALLEST_ENTRY, _LARGEST_ENTRY = 1e-100, 1e100
 
 
 @runtime_checkable
@@ -143,6 +148,32 @@ def pooled(data: ClientData, labels: IntArray, k: int) -> ClientData:
     )
 
 
+def require_squares(data: ClientData) -> None:
+    """Refuse rows with which steps would vanish or overflow, and models stay where they were."""
+    for name, table in (("X", data.features), ("y", data.responses)):
+        largest = max(float(table.max()), -float(table.min()))
+        if largest and not _SMALLEST_ENTRY <= largest <= _LARGEST_ENTRY:
+            raise InvalidParameter(
+                f"the largest entry of {name}, {largest:.3g} in size, must be in "
+                f"[{_SMALLEST_ENTRY:g}, {_LARGEST_ENTRY:g}]: choose another unit"
+            )
+
+
+def largest_norm(data: ClientData, most: float = LARGEST_BOUND) -> float:
+    """The norm above which models of these data have diverged: 1e12 in their unit, if above 1.
+
+    ``most`` is the largest that a kernel takes.
+    """
+    require_squares(data)
+    bound = bound_in_unit(data.model_unit)
+    if bound > most:
+        raise InvalidParameter(
+            f"y over X has the unit {data.model_unit:.3g}: choose units in which it is at most "
+            f"{most / bound_in_unit(1.0):.3g}"
+        )
+    return bound
+
+
 def smoothness(data: ClientData, loss: Any) -> float:
     """The largest curvature of a client's mean loss, at any model.
 
@@ -168,6 +199,7 @@ def smoothness(data: ClientData, loss: Any) -> float:
 def step_of(step_size: Any, data: ClientData, loss: Any) -> float:
     """A step size as a number.  ``"auto"`` is one over `smoothness`."""
     if isinstance(step_size, str) and step_size == "auto":
+        require_squares(data)
         curvature = smoothness(data, loss)
         return 1.0 / curvature if curvature > 0.0 else 1.0
     return real_between("step_size", step_size, 0.0, open_low=True)

@@ -13,6 +13,7 @@ from trials.ifca.communication import floats_down, floats_up
 from trials.mixed_regression.anchor_groups import group_anchors
 from trials.mixed_regression.batches import choose_anchors, fresh_batches
 from trials.mixed_regression.fed_regression import (
+    LARGEST_BOUND,
     FedRegressionResult,
     local_spectra,
     run_fed_regression,
@@ -26,7 +27,7 @@ from trials.models.clients import ClientData
 from trials.models.run_status import RunStatus
 from verify.estimators.base import FederatedEstimator, Outcome
 from verify.estimators.ifca import random_starts
-from verify.estimators.losses import client_losses, mean_loss
+from verify.estimators.losses import client_losses, largest_norm, mean_loss, require_squares
 
 
 class MomentDescent(FederatedEstimator):
@@ -138,6 +139,7 @@ class MomentDescent(FederatedEstimator):
         return pairs, choose_anchors(data, count, 2 * pairs * n_rounds, rng)
 
     def _options(self, data: ClientData, n_rounds: int) -> DescentOptions:
+        require_squares(data)
         spectrum = np.linalg.eigvalsh(data.features.T @ data.features / len(data.responses))
         auto = max(float(spectrum[-1]), np.finfo(float).tiny)
         beta = auto if self.beta == "auto" else self.beta
@@ -148,6 +150,7 @@ class MomentDescent(FederatedEstimator):
             threshold=self.threshold, n_rounds=n_rounds,
             subspace_iterations=self.subspace_iterations, power_iterations=self.power_iterations,
             orient=self.orient, stopping=self.stopping,
+            divergence_bound=largest_norm(data, LARGEST_BOUND),
         )  # fmt: skip
 
 
@@ -209,11 +212,13 @@ class FederatedRegression(FederatedEstimator):
 
     def _solve(self, data: ClientData, loss: Any, rng: np.random.Generator) -> Outcome:
         k = self._clusters(data, self.n_clusters)
-        return self._descend(data, loss, random_starts(data, self.init, k, self.n_init, rng))
+        starts = random_starts(data, self.init, k, self.n_init, rng, LARGEST_BOUND)
+        return self._descend(data, loss, starts)
 
     def _descend(self, data: ClientData, loss: Any, starts: FloatArray) -> Outcome:
         """Phase 2 from each of the starts (R, k, d)."""
         n_rounds = integer_between("n_rounds", self.n_rounds, 0)
+        bound = largest_norm(data, LARGEST_BOUND)
         spectra = local_spectra(data)
         if isinstance(self.step_size, str):
             one_of("step_size", self.step_size, ("auto",))
@@ -226,6 +231,7 @@ class FederatedRegression(FederatedEstimator):
             found = run_fed_regression(
                 data=data, start=start, update=self.update, step_size=step, n_rounds=rounds,
                 n_local_steps=self.local_steps, label_rule=self.label_rule, spectra=spectra,
+                divergence_bound=bound,
             )  # fmt: skip
             if found.status == RunStatus.DIVERGED:
                 raise InvalidParameter(f"step_size={step:g} must be smaller: the rounds diverged")

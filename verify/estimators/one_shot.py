@@ -22,7 +22,7 @@ from trials.models.clients import ClientData
 from trials.models.run_status import RunStatus
 from verify.estimators.base import FederatedEstimator, Outcome
 from verify.estimators.baselines import cluster_means
-from verify.estimators.losses import is_compiled, mean_loss, minimisers, step_of
+from verify.estimators.losses import is_compiled, largest_norm, mean_loss, minimisers, step_of
 
 CLUSTERERS = ("k-means++", "spectral", "convex", "sparse-convex", "gradient")
 
@@ -107,6 +107,7 @@ class OneShotClustering(FederatedEstimator):
         found = run_ifca_options(
             data=data, starts=models[None], step_sizes=np.array([step]), n_iterations=n_rounds,
             options=IfcaOptions(averaging="model"), loss=loss, known_labels=labels, observe=observe,
+            divergence_bound=largest_norm(data),
         )  # fmt: skip
         if found.status[0] == RunStatus.DIVERGED:
             raise InvalidParameter(f"step_size={step:g} must be smaller: the rounds diverged")

@@ -16,7 +16,14 @@ from trials.models.clients import ClientData
 from verify.estimators.base import FederatedEstimator, Outcome
 from verify.estimators.baselines import floats_of_rows
 from verify.estimators.ifca import random_starts
-from verify.estimators.losses import is_compiled, mean_loss, minimisers, pooled, step_of
+from verify.estimators.losses import (
+    is_compiled,
+    mean_loss,
+    minimisers,
+    pooled,
+    require_squares,
+    step_of,
+)
 
 
 def _require_compiled(loss: Any) -> None:
@@ -228,6 +235,7 @@ class GroupedMixture(FederatedEstimator):
 
     def _solve(self, data: ClientData, loss: Any, rng: np.random.Generator) -> Outcome:
         k, m, d = self._clusters(data, self.n_clusters), data.n_clients, data.dimension
+        require_squares(data)
         spectral = isinstance(self.init, str) and self.init == "spectral"
         if spectral:
             starts: FloatArray = spectral_start(

@@ -110,6 +110,22 @@ def test_a_run_that_diverges_ends_with_its_last_models(linear):
         np.testing.assert_array_equal(flat(theta), flat(same))
 
 
+@pytest.mark.parametrize(("bound", "kept"), [(12.9, 0.0), (13.1, 1.0)])
+def test_the_bound_is_for_the_norm_of_all_arrays_of_a_model(bound, kept):
+    """One step from zero ends at arrays of norms 5 and 12, together 13."""
+    ends = {"a": np.array([3.0, 4.0]), "b": np.array([12.0])}
+    found = run_ifca_functions(
+        model=Model(
+            init=lambda _: {"a": np.zeros(2), "b": np.zeros(1)}, loss=lambda *_: 0.0,
+            gradient=lambda *_: {name: -end for name, end in ends.items()},
+        ),
+        clients=[None], k=1, step_size=1.0, n_iterations=1, rng=np.random.default_rng(0),
+        divergence_bound=bound,
+    )  # fmt: skip
+    assert found.models[0]["a"].tolist() == [3.0 * kept, 4.0 * kept]
+    assert found.models[0]["b"].tolist() == [12.0 * kept]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

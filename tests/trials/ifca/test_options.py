@@ -491,6 +491,20 @@ def test_the_bound_is_for_the_models_of_the_centre():
     assert alone.status[0] == RunStatus.DIVERGED
 
 
+@pytest.mark.parametrize("bound", [9.0, 10.0])
+def test_the_baselines_take_a_bound(bound):
+    """The step from 0 goes to the mean response, which is 9.5 for one model and for two."""
+    data = ClientData.equal(np.ones((2, 1, 1)), np.full((2, 1), 9.5))
+    arguments = {
+        "data": data, "step_sizes": np.array([0.5]), "n_iterations": 1, "divergence_bound": bound,
+        "options": IfcaOptions(averaging="model"),
+    }  # fmt: skip
+    ended = [RunStatus.DIVERGED] if bound == 9.0 else [RunStatus.COMPLETED]
+    assert run_global(starts=np.zeros((1, 1)), **arguments).status.tolist() == ended
+    oracle = run_oracle(owner=np.arange(2), starts=np.zeros((1, 2, 1)), **arguments)
+    assert oracle.status.tolist() == ended
+
+
 def test_local_models_take_no_room_for_predictions_of_other_clients_models():
     """A client of 2000 rows among 2000 of one: 32 MB if each model's predictions were stored."""
     sizes = np.append(np.ones(2000, dtype=int), 2000)

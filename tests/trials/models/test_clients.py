@@ -32,3 +32,19 @@ def test_every_cluster_has_its_rows_also_one_without_a_client() -> None:
         labels=np.array([1, 0, 1]), theta_star=np.zeros((3, 2)), sizes=np.array([5, 2, 1])
     )
     assert known.cluster_rows.tolist() == [2.0, 6.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("rows", "targets", "unit"),
+    [(1.0, 1.0, 2.0), (1e-8, 1e8, 2e16), (0.0, 1.0, 1.0), (1.0, 0.0, 1.0), (1e200, 1.0, 1.0)],
+)
+def test_the_unit_of_models_is_that_of_the_responses_over_that_of_the_rows(
+    rows: float, targets: float, unit: float
+) -> None:
+    """Rows of length 5 and responses of size 10.  Zeros and squares beyond floats have unit 1."""
+    data = ClientData(
+        features=rows * np.array([[3.0, 4.0], [-5.0, 0.0]]),
+        responses=targets * np.array([10.0, -10.0]),
+        offsets=np.array([0, 1, 2]),
+    )  # fmt: skip
+    assert data.model_unit == pytest.approx(unit, rel=1e-12)

@@ -1,8 +1,10 @@
 """Baselines against exact laws, closed forms and literal loops; symmetries of every estimator."""
 
+import re
+
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 pytest.importorskip("sklearn")
@@ -146,7 +148,8 @@ def test_order_of_rows_and_names_of_clients_change_nothing(estimator, seed):
 
 @pytest.mark.parametrize("estimator", all_of_them(), ids=IDS)
 @settings(max_examples=4, deadline=None)
-@given(seed=st.integers(0, 2**16), rows=st.integers(-20, 20), targets=st.integers(-20, 20))
+@example(seed=0, rows=-27, targets=27)  # models of 1e16, beyond which unit models have diverged
+@given(seed=st.integers(0, 2**16), rows=st.integers(-27, 27), targets=st.integers(-27, 27))
 def test_units_of_rows_and_targets_scale_the_models(estimator, seed, rows, targets):
     x, y, of = ragged(seed)
     models, labels = estimator.fit(x, y, clients=of).models_.copy(), estimator.labels_.copy()
@@ -417,6 +420,49 @@ def test_bad_parameters_get_one_line():
     labels = np.where(x[:, 0] > 0, 1.0, -1.0)
     with pytest.raises(ValueError, match="on every client, but the fit of client 'c7'"):
         LocalModels(loss="logistic", l2=0.0).fit(x, labels, clients=[f"c{i:x}" for i in of])
+
+
+@pytest.mark.parametrize(
+    ("rows", "targets", "message"),
+    [
+        (1e-160, 1.0, "entry of X, .*e-160 in size, must be in .1e-100, 1e.100.: choose another"),
+        (1.0, 1e160, "entry of y, .*e.160 in size, must be in"),
+        (1e-60, 1e60, "y over X has the unit .*e.120: choose units in which it is at most 1e.88"),
+    ],
+)
+@pytest.mark.parametrize("method", [IFCA(random_state=0), IFCA(loss=Huber(), step_size=0.1)])
+def test_units_beyond_the_range_of_floats_are_refused_and_not_fitted_at_the_start(
+    method, rows, targets, message
+):
+    x, y, of = ragged()
+    with pytest.raises(ValueError, match=message):
+        method.fit(rows * x, targets * y, clients=of)
+
+
+def test_a_kernel_with_narrower_limits_says_its_own():
+    x, y, of = ragged()
+    unit = f"{1e20 * np.sqrt((y**2).mean() / (x**2).sum(axis=1).mean()):.3g}"
+    for method in (FederatedRegression(random_state=0), GlobalModel(algorithm="fedprox")):
+        with pytest.raises(ValueError, match=re.escape(f"has the unit {unit}: choose units in "
+                                                       "which it is at most 1e+18")):  # fmt: skip
+            method.fit(1e-10 * x, 1e10 * y, clients=of)
+    for method in (CFL(), FeSEM(), GroupedMixture()):
+        with pytest.raises(ValueError, match=r"entry of X, .*e-160 in size"):
+            method.fit(1e-160 * x, y, clients=of)
+
+
+def test_given_starts_are_in_the_unit_of_the_data():
+    """Models of 1e16 are refused for rows of unit 1, and are the right ones for rows of 1e-16."""
+    x, y, of = ragged(noise=0.0)
+    far = 1e16 * TRUTH
+    for init, message in (
+        (far, "init has a model of norm 2.45e.16: it must be at most 1.37e.12"),
+        (np.full((2, 3), np.nan), r"init\[0, 0\]=nan must be finite"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            IFCA(init=init).fit(x, y, clients=of)
+    fit = IFCA(init=1.01 * far, n_rounds=300).fit(1e-16 * x, y, clients=of)
+    np.testing.assert_allclose(fit.models_, far, rtol=1e-6)
 
 
 def test_an_outlier_of_the_oracle_is_fitted_alone():
