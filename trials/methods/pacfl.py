@@ -33,6 +33,8 @@ from trials.checks import FloatArray, IntArray, InvalidParameter
 from trials.models.clients import ClientData
 from trials.parameters import Integer, Maybe, Options, Real, Record, validated
 
+LINKAGES = ("average", "complete", "single", "weighted")
+
 
 @validated(data=Record(ClientData), p=Integer(1), measure=Options(("sum", "smallest", "trace")))
 def proximity(data: ClientData, p: int = 3, measure: str = "sum") -> FloatArray:
@@ -77,7 +79,7 @@ def proximity(data: ClientData, p: int = 3, measure: str = "sum") -> FloatArray:
     beta=Maybe(Real(0.0)),
     p=Integer(1),
     measure=Options(("sum", "smallest", "trace")),
-    method=Options(("average", "complete", "single", "weighted")),
+    method=Options(LINKAGES),
 )
 def pacfl_clusters(
     data: ClientData,

@@ -13,12 +13,28 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from trials.checks import FloatArray, IntArray, InvalidParameter, integer_between, shown
+from trials.checks import (
+    FloatArray,
+    IntArray,
+    InvalidParameter,
+    flag,
+    integer_between,
+    real_array,
+    shown,
+)
 from trials.models.clients import ClientData
 from trials.models.losses import LogisticLoss
 from verify.estimators.losses import client_losses, loss_of
-from verify.estimators.rows import Rows, read_rows, require_numbers, require_one_constant
+from verify.estimators.rows import (
+    Rows,
+    read_rows,
+    require_numbers,
+    require_one_constant,
+    require_open,
+    require_present,
+)
 
+_LONGEST = 400  # characters of a message
 _NO_CLIENTS = "clients=None must hold the client of each row: their models differ"
 
 
@@ -81,6 +97,7 @@ class FederatedEstimator(BaseEstimator):  # type: ignore[misc]
         InvalidParameter : a ``ValueError`` of one line that names the parameter, client or column.
         """
         loss = loss_of(self.loss, self.l2)
+        flag("fit_intercept", self.fit_intercept)
         features, target = self._read(X, y, clients)
         rows = read_rows(clients, len(features))
         columns = self._columns()
@@ -156,7 +173,7 @@ class FederatedEstimator(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         features, target = self._read(X, y, clients, reset=False)
-        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        weight = None if sample_weight is None else real_array("sample_weight", sample_weight)
         if weight is not None and weight.shape != (len(features),):
             raise InvalidParameter(
                 f"sample_weight has shape {weight.shape} and X has {len(features)} rows: give one "
@@ -231,28 +248,38 @@ class FederatedEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _features(self, X: Any) -> FloatArray:
         check_is_fitted(self)
+        require_open("X", X)
         features = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=False)
         require_numbers(features, None, read_rows(None, len(features)), self._columns())
         return np.asarray(features)
 
     def _read(self, X: Any, y: Any, clients: Any, reset: bool = True) -> tuple[FloatArray, Any]:
+        require_open("X", X)
+        require_open("y", y)
+        require_present(y, clients)
         try:
             features, target = validate_data(
                 self, X, y, dtype=np.float64, order="C", reset=reset, ensure_all_finite=False,
                 y_numeric=not self._is_classifier(),
             )  # fmt: skip
-        except ValueError as error:
+        except ValueError as error:  # scikit-learn asks for its own TypeError
             why = " ".join(str(error).split())
             if why.startswith("Input y contains"):
                 row = int(np.flatnonzero(~np.isfinite(np.asarray(y, dtype=np.float64)))[0])
                 rows = read_rows(clients, len(y))
                 why += f" Row {row}, client {rows.ids.tolist()[rows.owner[row]]!r}"
-            raise InvalidParameter(why) from None
+            # scikit-learn prints some arrays in full, and says at the end what to do.
+            short = why if len(why) <= _LONGEST else f"{why[: _LONGEST // 2]} ... {why[-150:]}"
+            raise InvalidParameter(short) from None
         return np.asarray(features), np.asarray(target)
 
     def _responses(self, target: Any, known: bool = False) -> FloatArray:
         """Targets as floats, the two classes of a logistic loss as -1 and +1."""
         if not self._is_classifier():
+            if target.dtype.kind in "SU":
+                raise InvalidParameter(
+                    f"y={shown(target.tolist()[0])} must be a number, unless loss='logistic'"
+                )
             return np.asarray(target, dtype=np.float64)
         if target.dtype.kind == "f" and not np.isfinite(target).all():
             return np.asarray(target, dtype=np.float64)  # refused with the client's name

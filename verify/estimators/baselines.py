@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from verify.estimators.losses import (
     pooled,
     step_of,
 )
+from verify.estimators.rows import is_missing, require_open
 
 
 def floats_of_rows(data: ClientData, loss: Any) -> int:
@@ -146,7 +147,8 @@ class ClusterOracle(FederatedEstimator):
     Parameters
     ----------
     labels : the true clusters: a mapping from client to cluster, or one cluster a client in the
-        order of ``clients_``.  The cluster -1 means a client without one, which is fitted alone.
+        order of ``clients_``.  A column of pandas whose index holds all clients is a mapping.  The
+        cluster -1 means a client without one, which is fitted alone.
     loss, l2, fit_intercept : as in `LocalModels`.
 
     Notes
@@ -204,6 +206,10 @@ def known_clusters(labels: Any, names: list[Any]) -> tuple[IntArray, int]:
     """Clusters (m,) as numbers 0..k-1 in the order of their names, and k."""
     if labels is None:
         raise InvalidParameter("labels=None must hold the true cluster of each client")
+    require_open("labels", labels)
+    if not isinstance(labels, Mapping) and hasattr(labels, "to_dict"):  # a column of pandas
+        table = labels.to_dict()
+        labels = table if all(name in table for name in names) else labels
     if isinstance(labels, Mapping):
         lost = [name for name in names if name not in labels]
         if lost:
@@ -213,6 +219,9 @@ def known_clusters(labels: Any, names: list[Any]) -> tuple[IntArray, int]:
         values = list(labels) if isinstance(labels, list | tuple) else np.asarray(labels).tolist()
     if not isinstance(values, list) or len(values) != len(names):
         raise InvalidParameter(f"labels must hold {len(names)} clusters, one a client")
+    for name, value in zip(names, values, strict=True):
+        if is_missing(value) or not isinstance(value, Hashable):
+            raise InvalidParameter(f"labels={shown(value)} names no cluster for client {name!r}")
     given = list(dict.fromkeys(v for v in values if v != -1))
     with contextlib.suppress(TypeError):  # names of several types keep the order of their clients
         given.sort()

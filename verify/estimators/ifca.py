@@ -10,6 +10,7 @@ from trials.checks import (
     FloatArray,
     IntArray,
     InvalidParameter,
+    flag,
     integer_between,
     one_of,
     real_array,
@@ -92,6 +93,7 @@ class IFCA(FederatedEstimator):
 
     def _solve(self, data: ClientData, loss: Any, rng: np.random.Generator) -> Outcome:
         k = self._clusters(data, self.n_clusters)
+        flag("record_loss", self.record_loss)
         starts = random_starts(data, self.init, k, self.n_init, rng)
         step = step_of(self.step_size, data, loss)
         run = self._compiled if is_compiled(loss) else self._own

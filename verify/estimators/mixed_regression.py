@@ -8,7 +8,16 @@ import numpy as np
 from scipy.cluster.hierarchy import linkage
 from sklearn.base import clone
 
-from trials.checks import FloatArray, InvalidParameter, integer_between, one_of, real_between, shown
+from trials.checks import (
+    FloatArray,
+    InvalidParameter,
+    flag,
+    integer_between,
+    one_of,
+    real_between,
+    record_of,
+    shown,
+)
 from trials.ifca.communication import floats_down, floats_up
 from trials.mixed_regression.anchor_groups import group_anchors
 from trials.mixed_regression.batches import choose_anchors, fresh_batches
@@ -36,7 +45,8 @@ class MomentDescent(FederatedEstimator):
     Parameters
     ----------
     n_clusters : k, columns of the subspaces and the largest number of groups kept.
-    n_anchors : H.  "auto" is 4 k, or all clients but two a round where there are fewer.
+    n_anchors : H.  "auto" is 4 k, or all clients with two rows but two a round where there are
+        fewer.
     n_rounds : T.  No row of an anchor and no other client serves in two rounds.
     n_pairs : l pairs of rows of an anchor a round.  "auto" uses up the rows of the H-th largest
         client.
@@ -52,9 +62,9 @@ class MomentDescent(FederatedEstimator):
     Notes
     -----
     The loss is the squared one.  A client with one row is never drawn.  All clients choose their
-    labels at the end by their loss.  Floats: for each moving anchor a round sends its estimate and,
-    in each half step, a (d, k) basis to the clients, which send one back.  The anchor gets a basis
-    and sends a direction.  The end sends k models to all.
+    labels at the end by their loss.  Floats: for each anchor that was not at rest a round sends its
+    estimate and, in each half step, a (d, k) basis to the clients, which send one back.  The anchor
+    gets a basis and reports its new estimate.  The end sends k models to all.
     """
 
     def __init__(
@@ -87,8 +97,14 @@ class MomentDescent(FederatedEstimator):
         sizes = np.diff(data.offsets)
         pairs, anchors = self._anchors(data, k, n_rounds, rng)
         others = int((sizes >= 2).sum()) - len(anchors)
-        batch: Any = others // n_rounds if self.n_clients == "auto" else self.n_clients
-        if batch == 0:
+        batch = others // n_rounds
+        if not _is_auto("n_clients", self.n_clients):
+            batch = integer_between("n_clients", self.n_clients, 1)
+        elif others == 0:
+            raise InvalidParameter(
+                f"n_anchors={len(anchors)} must leave clients with two rows for the rounds"
+            )
+        elif batch == 0:
             raise InvalidParameter(
                 f"n_rounds={n_rounds} must be <= {others}, the clients with two rows besides the "
                 "anchors"
@@ -102,15 +118,18 @@ class MomentDescent(FederatedEstimator):
         kept = found.theta[found.status != AnchorStatus.DIVERGED]
         if not len(kept):
             raise InvalidParameter("beta must be larger: every anchor diverged")
-        separation = k_groups(kept, self.n_clusters) if self.separation is None else self.separation
+        separation = (
+            k_groups(kept, self.n_clusters) if self.separation is None
+            else real_between("separation", self.separation, 0.0, open_low=True)
+        )  # fmt: skip
         models = group_anchors(kept, separation).centres[: self.n_clusters]
         labels = np.asarray(client_losses(data, models, loss).argmin(axis=1))
-        halves, steps = int(found.half_steps.sum()), int(found.n_steps.sum())
-        alive = int((found.half_steps > 0).sum())
+        # An anchor that comes to rest in a round has got its basis, and reports where it is.
+        halves, alive = int(found.half_steps.sum()), int((found.half_steps > 0).sum())
         return Outcome(
             models=models, labels=labels, n_rounds=n_rounds,
-            floats_up=halves * batch * d * k + steps * d,
-            floats_down=(halves * k + alive) * batch * d + steps * d * k + m * len(models) * d,
+            floats_up=halves * batch * d * k + alive * d,
+            floats_down=(halves * k + alive) * batch * d + alive * d * k + m * len(models) * d,
             history={
                 "residual": found.residuals.max(axis=1),
                 "loss": [mean_loss(data, models, labels, loss)],
@@ -122,36 +141,44 @@ class MomentDescent(FederatedEstimator):
     ) -> tuple[int, Any]:
         """Pairs l of a round, and the anchors (H,)."""
         sizes = np.sort(np.diff(data.offsets))[::-1]
-        if self.n_anchors == "auto":
-            count = max(min(4 * k, data.n_clients - 2 * n_rounds), 1)
+        able = int((sizes >= 2).sum())
+        if _is_auto("n_anchors", self.n_anchors):
+            count = max(min(4 * k, able - 2 * n_rounds), 1)
         else:
             count = integer_between("n_anchors", self.n_anchors, 1, data.n_clients)
-        pairs: Any = self.n_pairs
-        if isinstance(pairs, str):
-            one_of("n_pairs", pairs, ("auto",))
-            pairs = int(sizes[count - 1]) // (2 * n_rounds)
-        if pairs == 0:
+        pairs = int(sizes[count - 1]) // (2 * n_rounds)
+        if not _is_auto("n_pairs", self.n_pairs):
+            pairs = integer_between("n_pairs", self.n_pairs, 1)
+        elif able < count:
+            raise InvalidParameter(
+                f"{count} of the clients must have two rows, to be anchors: {able} have so many"
+            )
+        elif pairs == 0:
             raise InvalidParameter(
                 f"n_rounds={n_rounds} must be <= {sizes[count - 1] // 2}: each of {count} anchors "
                 "needs two rows a round"
             )
-        pairs = integer_between("n_pairs", pairs, 1)
         return pairs, choose_anchors(data, count, 2 * pairs * n_rounds, rng)
 
     def _options(self, data: ClientData, n_rounds: int) -> DescentOptions:
         require_squares(data)
         spectrum = np.linalg.eigvalsh(data.features.T @ data.features / len(data.responses))
         auto = max(float(spectrum[-1]), np.finfo(float).tiny)
-        beta = auto if self.beta == "auto" else self.beta
-        alpha = max(float(spectrum[0]), 1e-3 * auto) if self.alpha == "auto" else self.alpha
+        beta: Any = auto if _is_auto("beta", self.beta) else self.beta
+        least = max(float(spectrum[0]), 1e-3 * auto)
+        alpha: Any = least if _is_auto("alpha", self.alpha) else self.alpha
         return DescentOptions(
-            alpha=alpha,  # type: ignore[arg-type]
-            beta=beta,  # type: ignore[arg-type]
+            alpha=alpha, beta=beta,
             threshold=self.threshold, n_rounds=n_rounds,
             subspace_iterations=self.subspace_iterations, power_iterations=self.power_iterations,
             orient=self.orient, stopping=self.stopping,
             divergence_bound=largest_norm(data, LARGEST_BOUND),
         )  # fmt: skip
+
+
+def _is_auto(name: str, value: object) -> bool:
+    """Whether a parameter that may be a number is "auto"."""
+    return isinstance(value, str) and one_of(name, value, ("auto",)) == "auto"
 
 
 def k_groups(theta: FloatArray, k: int) -> float:
@@ -218,10 +245,10 @@ class FederatedRegression(FederatedEstimator):
     def _descend(self, data: ClientData, loss: Any, starts: FloatArray) -> Outcome:
         """Phase 2 from each of the starts (R, k, d)."""
         n_rounds = integer_between("n_rounds", self.n_rounds, 0)
+        flag("record_loss", self.record_loss)
         bound = largest_norm(data, LARGEST_BOUND)
         spectra = local_spectra(data)
-        if isinstance(self.step_size, str):
-            one_of("step_size", self.step_size, ("auto",))
+        if _is_auto("step_size", self.step_size):
             step = 0.9 / max(float(spectra.largest.max()), np.finfo(float).tiny)
         else:
             step = real_between("step_size", self.step_size, 0.0, open_low=True)
@@ -238,7 +265,8 @@ class FederatedRegression(FederatedEstimator):
             return found
 
         best: Outcome | None = None
-        up = n_rounds * (m * k * d if self.label_rule else floats_up(m, k, d, False))
+        soft = self.label_rule is not None
+        up = n_rounds * (m * k * d if soft else floats_up(m, k, d, False))
         for start in starts:
             models, curve = start, []
             for _ in range(max(n_rounds, 1) if self.record_loss else 1):
@@ -285,8 +313,10 @@ class GlobalRound(FederatedEstimator):
         self.random_state = random_state
 
     def _solve(self, data: ClientData, loss: Any, rng: np.random.Generator) -> Outcome:
-        first = MomentDescent() if self.phase_1 is None else clone(self.phase_1)
-        second = FederatedRegression() if self.phase_2 is None else clone(self.phase_2)
+        first = MomentDescent() if self.phase_1 is None else self.phase_1
+        second = FederatedRegression() if self.phase_2 is None else self.phase_2
+        first = clone(record_of("phase_1", first, MomentDescent))
+        second = clone(record_of("phase_2", second, FederatedRegression))
         first.set_params(n_clusters=self.n_clusters)
         first.clients_ = self.clients_
         begun = first._solve(data, loss, rng)

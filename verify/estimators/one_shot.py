@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from trials.checks import FloatArray, IntArray, InvalidParameter, integer_between, one_of
+from trials.checks import FloatArray, IntArray, InvalidParameter, integer_between, one_of, shown
 from trials.clustering.convex import convex_clustering, convex_clustering_path
 from trials.clustering.gradient import gradient_clustering
 from trials.clustering.kmeans import kmeans_pp, seed_kmeans_pp, spectral_kmeans
+from trials.clustering.selection import MAX_PENALTIES
 from trials.clustering.sparse import (
     fusing_penalty,
     neighbour_weights,
@@ -38,7 +40,8 @@ class OneShotClustering(FederatedEstimator):
         "sparse-convex" (weights of nearest neighbours), "gradient", or a clusterer of scikit-learn,
         which is cloned.  A client that it leaves out, with the label -1, keeps its own model.
     penalty : of the convex clusterers, or None.
-    options : mapping of further options of the clusterer's kernel, such as ``{"n_init": 10}``.
+    options : mapping of further options of the clusterer's kernel, such as ``{"n_init": 10}``, and
+        of a path without a penalty ``tolerance`` and, if sparse, ``n_penalties``.
     n_neighbors : of "sparse-convex".
     n_rounds, step_size : rounds of gradient steps within the clusters that follow, as in Algorithm
         1 of IFCA's TIT paper.  0 keeps the means, which is ODCL.
@@ -118,24 +121,47 @@ class OneShotClustering(FederatedEstimator):
         if hasattr(self.clusterer, "fit_predict"):
             from sklearn.base import clone
 
+            if self.options:
+                raise InvalidParameter("options must be None: a clusterer of one's own has its own")
             return with_strangers_alone(clone(self.clusterer).fit_predict(points))
         name = one_of("clusterer", self.clusterer, CLUSTERERS)
-        more = dict(self.options or {})
         if name == "k-means++":
+            more = self._options(name, kmeans_pp)
             return kmeans_pp(points[None], k, rng, **more).labels[0]
         if name == "spectral":
+            more = self._options(name, spectral_kmeans)
             return spectral_kmeans(points[None], k, rng, **more).labels[0]
         if name == "gradient":
+            more = self._options(name, gradient_clustering)
             starts = points[seed_kmeans_pp(points[None], k, rng)[0]]
             return gradient_clustering(points[None], starts[None], **more).labels[0]
         if name == "convex":
-            if self.penalty is not None:
-                return convex_clustering(points, self.penalty, **more).labels
-            return _cut_convex(points, k)
+            if self.penalty is None:
+                return _cut_convex(points, k, **self._options(name, _cut_convex))
+            more = self._options(name, convex_clustering)
+            return convex_clustering(points, self.penalty, **more).labels
         weights = _weights(points, integer_between("n_neighbors", self.n_neighbors, 1))
-        if self.penalty is not None:
-            return sparse_convex_clustering(points, self.penalty, weights, **more).labels
-        return _cut_sparse(points, weights, k, **more)
+        if self.penalty is None:
+            return _cut_sparse(points, weights, k, **self._options(name, _cut_sparse))
+        more = self._options(name, sparse_convex_clustering)
+        return sparse_convex_clustering(points, self.penalty, weights, **more).labels
+
+    def _options(self, name: str, kernel: Callable[..., Any]) -> dict[str, Any]:
+        """The options, which must be arguments by name of the clusterer's kernel."""
+        if self.options is None:
+            return {}
+        if not isinstance(self.options, Mapping):
+            raise InvalidParameter(f"options={shown(self.options)} must be a mapping from names")
+        known = [
+            part.name for part in inspect.signature(kernel).parameters.values()
+            if part.kind is part.KEYWORD_ONLY
+        ]  # fmt: skip
+        for option in self.options:
+            if option not in known:
+                raise InvalidParameter(
+                    f"options has {shown(option)}, and clusterer={name!r} takes {', '.join(known)}"
+                )
+        return dict(self.options)
 
 
 def with_strangers_alone(labels: Any) -> IntArray:
@@ -150,14 +176,14 @@ def with_strangers_alone(labels: Any) -> IntArray:
     return found
 
 
-def _cut_convex(points: FloatArray, k: int) -> IntArray:
+def _cut_convex(points: FloatArray, k: int, *, tolerance: float = 1e-8) -> IntArray:
     """The first partition of the exact path with at most k clusters.
 
     It is taken in the middle of its interval of penalties, or beyond the last breakpoint for k = 1.
     """
     if k == 1 or len(points) == 1:
         return np.zeros(len(points), dtype=np.int64)
-    path = convex_clustering_path(points)
+    path = convex_clustering_path(points, tolerance=tolerance)
     breaks = np.unique(np.append(0.0, path.breakpoints))
     for low, high in zip(breaks, np.append(breaks[1:], 2.0 * breaks[-1] + 1.0), strict=True):
         middle = 0.5 * (low + high)
@@ -173,12 +199,15 @@ def _weights(points: FloatArray, neighbours: int) -> Any:
     return neighbour_weights(points, neighbours, decay=2.0, relative=True, connect="tree")
 
 
-def _cut_sparse(points: FloatArray, weights: Any, k: int, n_penalties: int = 100) -> IntArray:
+def _cut_sparse(
+    points: FloatArray, weights: Any, k: int, *, n_penalties: int = 100, tolerance: float = 1e-6
+) -> IntArray:
     """The first partition with at most k clusters on a geometric grid of penalties."""
+    n_penalties = integer_between("n_penalties", n_penalties, 2, MAX_PENALTIES)
     top = fusing_penalty(points, weights)
     if k == 1 or not top > 0.0:
         return np.zeros(len(points), dtype=np.int64)
     path = sparse_convex_clustering_path(
-        points, np.geomspace(1e-4 * top, top, n_penalties), weights
+        points, np.geomspace(1e-4 * top, top, n_penalties), weights, tolerance=tolerance
     )
     return np.asarray(path.labels[path.index_of(k)])

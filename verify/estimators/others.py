@@ -11,7 +11,7 @@ from trials.methods.cfl import run_cfl
 from trials.methods.fesem import run_fesem
 from trials.methods.grouped_mixture import run_grouped_mixture, spectral_start
 from trials.methods.kfed import local_kmeans, run_kfed
-from trials.methods.pacfl import pacfl_clusters
+from trials.methods.pacfl import LINKAGES, pacfl_clusters
 from trials.models.clients import ClientData
 from verify.estimators.base import FederatedEstimator, Outcome
 from verify.estimators.baselines import floats_of_rows
@@ -290,6 +290,12 @@ class PACFL(FederatedEstimator):
         self.fit_intercept = fit_intercept
 
     def _solve(self, data: ClientData, loss: Any, rng: np.random.Generator) -> Outcome:
+        if (self.n_clusters is None) == (self.beta is None):
+            raise InvalidParameter(
+                f"n_clusters={self.n_clusters} and beta={shown(self.beta)}: give one of them, and "
+                "None for the other"
+            )
+        one_of("linkage", self.linkage, LINKAGES)
         k = None if self.n_clusters is None else self._clusters(data, self.n_clusters)
         labels = pacfl_clusters(
             data, k=k, beta=self.beta, p=self.p, measure=self.measure, method=self.linkage

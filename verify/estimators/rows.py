@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from trials.checks import FloatArray, IntArray, InvalidParameter, shown
+from trials.checks import FloatArray, IntArray, InvalidParameter, hides_entries, shown
 from trials.models.clients import ClientData
 
 
@@ -98,6 +98,7 @@ def ids_of(values: Sequence[Hashable]) -> Any:
 
 
 def _array_of(clients: Any) -> Any:
+    require_open("clients", clients)
     if hasattr(clients, "to_numpy"):
         clients = clients.to_numpy()
     if isinstance(clients, np.ndarray):
@@ -107,16 +108,23 @@ def _array_of(clients: Any) -> Any:
     return ids_of(list(clients))
 
 
+def is_missing(value: object) -> bool:
+    """Whether an object stands for a missing one: None, NaN, or that of pandas."""
+    try:
+        return value is None or bool(value != value)
+    except (TypeError, ValueError):  # pandas' missing value, or an array
+        return True
+
+
 def _of_objects(values: Any) -> Rows:
     seen: dict[Hashable, int] = {}
     owner = np.empty(len(values), dtype=np.int64)
     for i, value in enumerate(values):
+        if is_missing(value):
+            _refuse_missing(i, value)
         try:
-            missing = value is None or bool(value != value)
-            owner[i] = -1 if missing else seen.setdefault(value, len(seen))
-        except (TypeError, ValueError):  # unhashable, or pandas' missing value
-            missing = True
-        if missing:
+            owner[i] = seen.setdefault(value, len(seen))
+        except TypeError:  # unhashable
             _refuse_missing(i, value)
     try:
         ids: list[Any] = sorted(seen)  # type: ignore[type-var]
@@ -141,6 +149,26 @@ def _require_a_row_each(clients: Any, rows: Rows) -> None:
         raise InvalidParameter(
             f"client {shown(without[0])} has no row: leave it out of the categories of clients"
         )
+
+
+def require_open(name: str, table: object) -> None:
+    """Refuse masked entries, whose masks NumPy and scikit-learn forget without a word."""
+    if hides_entries(table):
+        raise InvalidParameter(f"{name} must have no masked entries: fill them or leave them out")
+
+
+def require_present(y: Any, clients: Any) -> None:
+    """Refuse a missing target among objects, naming its client.  Floats are looked at later."""
+    values = y.to_numpy() if hasattr(y, "to_numpy") else y
+    if not isinstance(values, np.ndarray) or values.dtype != object or values.ndim != 1:
+        return
+    for row, value in enumerate(values):
+        if is_missing(value):
+            rows = read_rows(clients, len(values))
+            client = shown(rows.ids.tolist()[rows.owner[row]])
+            raise InvalidParameter(
+                f"Input y contains NaN or another missing value: row {row}, client {client}"
+            )
 
 
 def require_numbers(

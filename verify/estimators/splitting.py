@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from trials.checks import IntArray, InvalidParameter, integer_between
+from verify.estimators.base import generator
 from verify.estimators.rows import read_rows
 
 
@@ -49,7 +50,7 @@ class WholeClients(BaseEstimator):  # type: ignore[misc]
         folds = integer_between("n_splits", self.n_splits, 2, len(sizes), "the number of clients")
         order = np.arange(len(sizes))
         if self.random_state is not None:
-            order = np.random.default_rng(self.random_state).permutation(order)
+            order = generator(self.random_state).permutation(order)
         order = order[np.argsort(-sizes[order], kind="stable")]
         fold, rows = np.empty(len(sizes), dtype=np.int64), np.zeros(folds, dtype=np.int64)
         for client in order:

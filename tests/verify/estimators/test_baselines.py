@@ -11,6 +11,7 @@ pytest.importorskip("sklearn")
 
 from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
+from sklearn.cluster import AgglomerativeClustering
 
 from verify import estimators
 from verify.estimators import (
@@ -377,7 +378,13 @@ def test_clients_never_seen_are_assigned_by_their_loss():
 BAD = [
     ({"X": [[1.0], [np.nan]]}, "row 1, client 'b', column 0"),
     ({"y": [1.0, np.inf]}, "Input y contains infinity .* Row 1, client 'b'"),
-    ({"y": ["good", "bad"]}, "could not convert string to float"),
+    ({"y": ["good", "bad"]}, "y='good' must be a number, unless loss='logistic'"),
+    ({"y": ["1.5", "2.5"]}, "y='1.5' must be a number"),
+    ({"y": np.array([2.0, None], dtype=object)}, "missing value: row 1, client 'b'"),
+    ({"X": np.array([[1.0, 2.0j]] * 2)}, "Complex data not supported"),
+    ({"X": np.ma.masked_greater([[1.0], [2.0]], 1.5)}, "X must have no masked entries"),
+    ({"y": np.ma.masked_greater([1.0, 2.0], 1.5)}, "y must have no masked entries"),
+    ({"clients": np.ma.masked_greater([1, 2], 1)}, "clients must have no masked entries"),
     ({"clients": ["a"]}, r"clients has shape \(1,\) and X has 2 rows"),
     ({"clients": ["a", None]}, r"clients\[1\]=None names no client"),
     ({"clients": [1.0, np.nan]}, r"clients\[1\]=nan names no client"),
@@ -408,7 +415,33 @@ def test_bad_parameters_get_one_line():
         (ClusterOracle(), "labels=None must hold the true cluster"),
         (ClusterOracle({0: 1}), "labels has no cluster for client 1"),
         (ClusterOracle([0, 1]), "labels must hold 14 clusters"),
+        (ClusterOracle([0, None] * 7), "labels=None names no cluster for client 1"),
+        (ClusterOracle([[0]] * 14), r"labels=\[0\] names no cluster for client 0"),
+        (ClusterOracle(np.ma.masked_equal(np.arange(14), 3)), "labels must have no masked"),
+        (IFCA(fit_intercept="no"), "fit_intercept='no' must be True or False"),
+        (LocalModels(fit_intercept=-1), "fit_intercept=-1 must be True or False"),
+        (IFCA(record_loss="no"), "record_loss='no' must be True or False"),
+        (FederatedRegression(record_loss=None), "record_loss=None must be True or False"),
+        (PACFL(None), "n_clusters=None and beta=None: give one of them"),
+        (PACFL(linkage="ward"), "linkage='ward' must be one of average"),
         (OneShotClustering(clusterer="magic"), "clusterer='magic' must be one of"),
+        (OneShotClustering(options=[1]), r"options=\[1\] must be a mapping"),
+        (
+            OneShotClustering(options={"k": 3}),
+            "has 'k', and clusterer='k-means..' takes n_init",
+        ),
+        (
+            OneShotClustering(clusterer="convex", options={"n_init": 3}),
+            "'n_init', .* takes tol",
+        ),
+        (
+            OneShotClustering(clusterer=AgglomerativeClustering(2), options={"n_init": 3}),
+            "options must be None: a clusterer of one's own",
+        ),
+        (
+            OneShotClustering(clusterer="sparse-convex", options={"n_penalties": 1}),
+            "n_penalties=1 must be an integer in",
+        ),
         (GlobalModel(algorithm="sgd"), "algorithm='sgd' must be one of"),
         (GlobalModel(algorithm="fedavg", step_size=1e9), "must be smaller: the rounds diverged"),
     ):
@@ -463,6 +496,34 @@ def test_given_starts_are_in_the_unit_of_the_data():
             IFCA(init=init).fit(x, y, clients=of)
     fit = IFCA(init=1.01 * far, n_rounds=300).fit(1e-16 * x, y, clients=of)
     np.testing.assert_allclose(fit.models_, far, rtol=1e-6)
+
+
+def test_a_long_message_of_scikit_learn_is_cut_in_its_middle():
+    with pytest.raises(ValueError, match=r"^Expected 2D array.* \.\.\. .*single sample\.$") as it:
+        LocalModels().fit(np.arange(1e4, 1e4 + 999) / 7, np.ones(999), clients=np.arange(999))
+    assert len(str(it.value)) < 401
+    with pytest.raises(ValueError, match="client 'a b'"):  # whatever y holds
+        LocalModels(loss="logistic").fit([[1.0], [2.0]], np.array(["x", None], dtype=object),
+                                         clients=["a b"] * 2)  # fmt: skip
+
+
+def test_a_column_of_pandas_is_a_mapping_where_its_index_holds_all_clients():
+    pd = pytest.importorskip("pandas")
+    x, y, of = ragged()
+    names = np.array([f"c{i:02}" for i in of])
+    truth = pd.Series(np.arange(14) % 2, index=sorted(set(names)))
+    turned = ClusterOracle(truth[::-1]).fit(x, y, clients=names)
+    assert turned.labels_.tolist() == truth.tolist()
+    in_order = ClusterOracle(truth.reset_index(drop=True)).fit(x, y, clients=names)
+    assert in_order.labels_.tolist() == truth.tolist()
+
+
+def test_weights_of_rows_are_numbers():
+    x, y, of = ragged()
+    fit = LocalModels().fit(x, y, clients=of)
+    for weight in (["1"] * len(y), np.ma.masked_less(np.arange(float(len(y))), 3)):
+        with pytest.raises(ValueError, match="sample_weight must"):
+            fit.score(x, y, clients=of, sample_weight=weight)
 
 
 def test_an_outlier_of_the_oracle_is_fitted_alone():

@@ -139,7 +139,64 @@ def test_k_groups_of_one_and_of_all():
     assert k_groups(theta, 3) > 0.0
 
 
+def test_an_anchor_at_rest_has_got_its_basis_and_has_reported():
+    """All of H = 4 anchors rest in the first of two rounds, after T1 = 6 half steps."""
+    x, y, of = many(m=40, anchors=6)
+    fit = MomentDescent(
+        n_anchors=4, n_rounds=2, n_clients=5, threshold=1e9, subspace_iterations=6, random_state=0
+    ).fit(x, y, clients=of)
+    m, d, k = 40, 3, 2
+    estimates_down, bases_down, bases_up = 4 * 5 * d, 4 * 6 * 5 * d * k, 4 * 6 * 5 * d * k
+    assert len(fit.models_) == 1
+    assert fit.floats_up_ == bases_up + 4 * d
+    assert fit.floats_down_ == estimates_down + bases_down + 4 * d * k + m * d
+
+
+def test_clients_with_one_row_are_not_counted_on_for_the_rounds():
+    """Six of eight clients have two rows: four anchors leave two for the only round."""
+    sizes = [6, 1, 6, 6, 6, 1, 6, 6]
+    of = np.repeat(np.arange(8), sizes)
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((len(of), 2))
+    method = MomentDescent(n_rounds=1, random_state=0)
+    method.fit(x, x[:, 0], clients=of)
+    data = ClientData(features=x, responses=x[:, 0], offsets=np.append(0, np.cumsum(sizes)))
+    anchors = method._anchors(data, 2, 1, rng)[1]
+    assert len(anchors) == 4
+    assert not {1, 5} & set(anchors.tolist())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"n_clients": 0}, "n_clients=0 must be an integer >= 1"),
+        ({"n_pairs": 0}, "n_pairs=0 must be an integer >= 1"),
+        ({"n_pairs": "all"}, "n_pairs='all' must be one of auto"),
+        ({"n_anchors": "all"}, "n_anchors='all' must be one of auto"),
+        ({"alpha": np.array([1, 2])}, "alpha=.* must be a finite number"),
+        ({"separation": 0}, "separation=0 must be a finite number > 0"),
+        ({"n_anchors": 12}, "n_anchors=12 must leave clients with two rows for the rounds"),
+    ],
+)
+def test_a_bad_number_of_phase_1_is_named(change, message):
+    x, y, of = many(m=12, anchors=6)
+    with pytest.raises(ValueError, match=message):
+        MomentDescent(**{"n_rounds": 1, "n_anchors": 3, **change}).fit(x, y, clients=of)
+
+
+def test_phases_of_another_kind_are_refused():
+    x, y, of = many(m=12, anchors=6)
+    for phases, message in (
+        ({"phase_1": FederatedRegression()}, "phase_1=.* must be a MomentDescent"),
+        ({"phase_2": {}}, "phase_2={} must be a FederatedRegression"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            GlobalRound(**phases).fit(x, y, clients=of)
+
+
 def test_one_line_for_too_few_rows_or_clients():
+    with pytest.raises(ValueError, match="1 of the clients must have two rows, to be anchors: 0"):
+        MomentDescent().fit([[1.0], [2.0], [4.0]], [1.0, 2.0, 3.0], clients=[0, 1, 2])
     x, y, of = many(m=30, anchors=0)
     with pytest.raises(ValueError, match=r"n_rounds=10 must be <= 2: each of \d+ anchors needs"):
         MomentDescent().fit(x, y, clients=of)

@@ -121,6 +121,9 @@ def test_folds_keep_clients_whole_and_share_the_rows():
     assert sorted(seen) == list(range(len(of)))
     with pytest.raises(ValueError, match="n_splits=9 must be an integer in"):
         next(estimators.WholeClients(9).split(of, clients=of))
+    for seed in ("a", -1):
+        with pytest.raises(ValueError, match=f"random_state={seed!r} must be None, an integer"):
+            next(estimators.WholeClients(2, random_state=seed).split(of, clients=of))
 
 
 def test_the_largest_client_is_placed_first_so_that_folds_are_even():
