@@ -1804,8 +1804,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "verify/estimators/rows.py",
-        "missing = value is None or bool(value != value)",
-        "missing = value is None",
+        "return value is None or bool(value != value)",
+        "return value is None",
         "a client named NaN in a list is a client of its own",
         "verify/estimators/test_twins",
     ),
@@ -2437,7 +2437,7 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "verify/estimators/mixed_regression.py",
-        "up = n_rounds * (m * k * d if self.label_rule else floats_up(m, k, d, False))",
+        "up = n_rounds * (m * k * d if soft else floats_up(m, k, d, False))",
         "up = n_rounds * floats_up(m, k, d, False)",
         "with soft labels a client sends one model",
         "verify/estimators/test_mixed_regression verify/estimators/test_twins",
