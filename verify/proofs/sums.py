@@ -91,8 +91,10 @@ class Sums:
             u, v = (self.vector(part, own) for part in parts)
             return _added(_product(_product(u[b], v[c]), _dot(own, b, c)) for b, c in product(u, v))
         inner = parts[:1] if op == "^" else parts
-        own_power = op == "^" and names(parts[1]) & {*own.variables, *own.vectors}
-        require(not own_power, "no polynomial in a member")  # its sum would be that of a constant
+        power_of = names(parts[1]) if op == "^" else set()
+        require(not any(map(is_made, power_of)), "a product or a sum is written out")
+        # The sum of such a power would be that of a constant.
+        require(not power_of & {*own.variables, *own.vectors}, "no polynomial in a member")
         read = [self.read(part, own) for part in inner]
         if all(each.keys() == {()} for each in read):
             return {(): [op, *(each[()] for each in read), *parts[len(inner) :]]}
@@ -147,6 +149,7 @@ def sums_of(statement: Mapping[str, Any]) -> Sums | None:
     require(all(_SIMPLE.fullmatch(x) for x in plain), "a name is not simple")
     every = [*statement["variables"], *plain]
     require(len({*every}) == len(every), "a name is used twice")
+    require(not any(map(is_made, every)), "a variable has the name of a product or of a sum")
     return Sums(vectors, families)
 
 

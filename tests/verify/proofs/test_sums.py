@@ -233,6 +233,34 @@ def _far_and_near():
     return each(term, gram(x, then=inner))
 
 
+def _named_in_an_exponent():
+    """A proof that all members have the same length: that of one is in an exponent by its name."""
+    of, squared, total_of = "s__F_8_d__1_x_x", "s__F_8_d__1_x_x_8_d__1_x_x", "s__F"
+    log, inner = ["log", "2"], ["dot", "x", "x"]
+    same = ["log", ["^", "2", "d__1_x_x"]]
+    told = [["*", of, ["+", ["*", log, of], ["*", "-1", total_of, same]]],
+            ["*", total_of, ["+", ["*", same, of], ["*", "-1", log, squared]]]]  # fmt: skip
+    end = {"step": "sum", "factor": log, "parts": ["+", *told]}
+    for term, relation, member in (
+        (inner, ">=", gram(x)),
+        ("1", ">=", SUM),
+        (["+", ["*", log, inner, inner], ["*", "-1", same, inner]], "=", SUM),
+        (["+", ["*", log, inner], ["*", "-1", same]], "=", SUM),
+    ):
+        end = {"step": "each", "of": "F", "term": term, "relation": relation, "then": [member, end]}
+    return end
+
+
+def _named_as_a_variable():
+    """A proof that all members are far or all are near: a variable has the name of a length."""
+    of, total_of, weights, both = "s__F_8_d__1_x_x", "s__F", "s__F_1_w", "s__F_8_d__1_x_x_1_w"
+    parts = ["+", ["+", total_of, *(["*", "-1", each] for each in (of, weights)), both],
+             ["+", of, ["*", "-1", total_of]]]  # fmt: skip
+    far = each(w * (square(x) - 1), SUM)
+    near = each((1 - w) * (1 - square(x)), SUM, {"step": "sum", "parts": parts})
+    return {"step": "cases", "on": ["+", "d__1_x_x", "-1"], "then": [far, near]}
+
+
 def grown(x, of, steps, *inner):
     """A proof that less_cubed grows with x from zero on, by its slope and further relations."""
     less = ["+", "s__F_1_w", ["*", "-1", *of]]
@@ -287,6 +315,19 @@ REFUSED = {
         {**raw([">=", ["*", ["+", _SQUARED, ["*", "-1", _SQUARES]],
                        ["+", _SQUARES, ["*", "-1", _ONE]]], "0"]),
          "sums": {"F": {"variables": [], "vectors": ["x"], "given": []}}}, _far_and_near()),
+    # false for squared lengths 1 and 2
+    "two members as one by a name in an exponent": (
+        {**raw([">=", ["*", _SQUARES, _SQUARES], ["*", _ONE, _SQUARED]]),
+         "sums": {"F": {"variables": [], "vectors": ["x"], "given": []}}},
+        _named_in_an_exponent()),
+    # false for squared lengths 0 and 2 with the weights 1 and 0
+    "two members as one by a variable's name": (
+        {**raw([">=", ["sum", "F", ["*", "w", ["+", ["dot", "x", "x"], "-1"]]], "0"],
+               variables=["d__1_x_x"]),
+         "sums": {"F": {"variables": ["w"], "vectors": ["x"],
+                        "given": [[">=", "w", "0"], [">=", "1", "w"]]}},
+         "given": [["=", _SQUARES, _ONE]]},
+        _named_as_a_variable()),
 }  # fmt: skip
 
 
