@@ -82,7 +82,7 @@ LEMMAS = {
     ),
     "chebyshev": Lemma(
         name="Chebyshev's inequality",
-        says="$P(|X-EX|\\ge t)\\le\\mathrm{Var}X/t^2$",
+        says="$P(|X-EX|\\ge t)\\le\\mathrm{Var}X/t^2$ for $t>0$",
         source="Boucheron, Lugosi and Massart, Concentration Inequalities, section 2.1",
     ),
     "cantelli": Lemma(
@@ -97,25 +97,25 @@ LEMMAS = {
     ),
     "hoeffding": Lemma(
         name="Hoeffding's inequality",
-        says="$P(S-ES\\ge t)\\le e^{-2t^2/n}$ for $n$ independent terms in $[0,1]$",
+        says="$P(S-ES\\ge t)\\le e^{-2t^2/n}$ for $t\\ge0$ and $n$ independent terms in $[0,1]$",
         source="Boucheron, Lugosi and Massart, Concentration Inequalities, theorem 2.8",
     ),
     "pinelis": Lemma(
         name="Pinelis' inequality",
-        says="$P(|\\bar X|\\ge t)\\le2e^{-nt^2/(2N^2)}$ for the mean of $n$ independent "
-        "vectors of mean zero and length at most $N$",
+        says="$P(|\\bar X|\\ge t)\\le2e^{-nt^2/(2N^2)}$ for $t\\ge0$ and the mean of $n$ "
+        "independent vectors of mean zero and length at most $N$",
         source="Pinelis, Ann. Probab. 22, 1994, theorem 3.5",
     ),
     "tropp": Lemma(
         name="Tropp's matrix Hoeffding inequality",
         says="$P(\\|\\bar X\\|\\ge t)\\le2de^{-nt^2/(8L^2)}$ for the mean of $n$ independent "
-        "symmetric $d\\times d$ matrices of mean zero and norm at most $L$",
+        "symmetric $d\\times d$ matrices of mean zero and norm at most $L$, $t\\ge0$",
         source="Tropp, Found. Comput. Math. 12, 2012, theorem 1.3",
     ),
     "davidson-szarek": Lemma(
         name="Davidson and Szarek's theorem",
         says="$P(\\|X\\|\\ge\\sqrt N+\\sqrt d+t)\\le e^{-t^2/2}$ for $N\\times d$ independent "
-        "standard normal entries",
+        "standard normal entries and $t\\ge0$",
         source="Davidson and Szarek, Handbook of the Geometry of Banach Spaces 1, 2001, "
         "theorem II.13",
     ),
@@ -178,7 +178,7 @@ LEMMAS = {
     "projection": Lemma(
         name="the best approximation of rank $K$",
         says="the projection $P$ onto the top $K$ right singular vectors has "
-        "$\\|A-AP\\|\\le\\|A-C\\|$ for all $C$ of rank $K$, and shortens no vector",
+        "$\\|A-AP\\|\\le\\|A-C\\|$ for all $C$ of rank $K$, and lengthens no vector",
         source="Horn and Johnson, Matrix Analysis, section 7.4 (Eckart, Young and Mirsky)",
     ),
 }

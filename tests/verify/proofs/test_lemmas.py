@@ -4,6 +4,7 @@ import itertools
 import math
 import re
 
+import numpy as np
 import pytest
 from scipy.stats import binom
 
@@ -44,3 +45,25 @@ def test_the_printed_tail_bounds_hold_and_are_attained_where_they_are_sharp():
         assert (1 - q / n) ** n <= right_side("exponential", q=q)
     for x, r in ((-1.0, 1.5), (-0.5, 1.0), (0.2, 3.7), (9.0, 2.0)):
         assert (1 + x) ** r >= right_side("bernoulli", x=x, r=r) * (1 - 1e-12)
+
+
+def test_a_tail_bound_names_the_deviations_for_which_it_holds():
+    """Below zero a probability near one exceeds the printed formula, so that t has a limit."""
+    n, t = 4, -2.0
+    assert binom.sf(math.ceil(n / 2 + t) - 1, n, 0.5) == 1.0 > right_side("hoeffding", n=n, t=t)
+    assert right_side("chebyshev", V=0.25, t=-2.0) < 1.0
+    for key in ("chebyshev", "hoeffding", "pinelis", "tropp", "davidson-szarek"):
+        assert re.search(r"\$t(>|\\ge)0\$", LEMMAS[key].says), key
+
+
+def test_a_projection_onto_top_singular_vectors_lengthens_no_vector_and_is_the_best():
+    rng = np.random.default_rng(4)
+    points, other = rng.standard_normal((9, 4)), rng.standard_normal((9, 2))
+    _, _, right = np.linalg.svd(points)
+    onto = right[:2].T @ right[:2]
+    x = rng.standard_normal((50, 4))
+    before, after = (np.linalg.norm(each, axis=1) for each in (x, x @ onto))
+    assert np.all(after < before * 0.999)
+    best = other @ np.linalg.lstsq(other, points, rcond=None)[0]
+    assert np.linalg.norm(points - points @ onto, 2) <= np.linalg.norm(points - best, 2)
+    assert "lengthens no vector" in LEMMAS["projection"].says
