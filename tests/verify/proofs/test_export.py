@@ -53,6 +53,9 @@ SOLVERS = pytest.mark.parametrize("ask", [ask_z3, ask_cvc5])
         ([">", ["+", "1", "x"], ["*", "2", ["^", "x", "1/2"]]], "sat"),
         (["=", ["max", "x", "-1"], "x"], "unsat"),
         (["=", ["min", "x", "1"], "x"], "sat"),
+        ([">=", ["^", ["+", "x", "-1"], "1/2"], "0"], "sat"),  # undefined below 1
+        (["=", ["*", "0", ["^", ["+", "x", "-1"], "-1"]], "0"], "sat"),  # undefined at 1
+        ([">=", ["^", ["+", "x", "1"], "-1/2"], "0"], "unsat"),
     ],
 )
 def test_a_script_says_what_the_statement_says(claim, expected, ask):
@@ -187,6 +190,10 @@ def value(term, at):
     op, *parts = term
     if op == "ite":
         return value(parts[1] if value(parts[0], at) else parts[2], at)
+    if op == "=>":
+        return not value(parts[0], at) or value(parts[1], at)
+    if op == "and":
+        return all(value(part, at) for part in parts)  # the conditions stand first
     inner = [value(part, at) for part in parts]
     if op == "-":
         (only,) = inner
@@ -253,28 +260,76 @@ def test_a_script_holds_exactly_where_the_statement_is_false(given_, claim, x, y
     assert declared[:2] == ["x", "y"]
     assert len(declared) == len(set(declared))
     at = {"x": x, "y": y}
+    known = [fact[2] if fact[0] == "=>" else fact for fact in facts]
     for name in declared[2:]:
-        (defined,) = [f for f in facts if f[0] == "=" and f[1] == ["*", *[name] * (len(f[1]) - 1)]]
+        (defined,) = [f for f in known if f[0] == "=" and f[1] == ["*", *[name] * (len(f[1]) - 1)]]
         times = len(defined[1]) - 1
         at[name] = power(value(defined[2], at), Fraction(1, times))
-        assert [">=", name, "0.0"] in facts  # the root that is not negative
+        assert [">=", name, "0.0"] in known  # the root that is not negative
     signs = {">=": lambda a, b: a >= b, ">": lambda a, b: a > b, "=": lambda a, b: a == b}
     holds = [signs[sign](exact(left, at), exact(right, at)) for sign, left, right in given_]
     sign, left, right = claim
     false = not signs[sign](exact(left, at), exact(right, at))
     assert all(value(fact, at) for fact in facts) is (all(holds) and false)
     assert facts[-1][0] == "not"
-    told, *sides = facts[-1][1]
+    conditions, (told, *sides) = in_parts(facts[-1][1])
+    assert all(value(each, at) for each in conditions)
     assert told == sign
     assert [value(side, at) for side in sides] == [exact(left, at), exact(right, at)]
 
 
+def in_parts(claim):
+    """The conditions under which a script's claim is defined, and its relation."""
+    return (claim[1:-1], claim[-1]) if claim[0] == "and" else ([], claim)
+
+
 @pytest.mark.parametrize("exponent", ["-1", "-2", "-1/2"])
-def test_a_denominator_is_given_to_be_no_zero(exponent):
+def test_a_denominator_is_no_zero_where_given_and_asked_of_the_claim(exponent):
     """Solvers give a division by zero any value."""
-    facts = parsed(smt2({**X, "claim": [">=", ["^", "x", exponent], "0"]}))
+    term = ["^", "x", exponent]
     base = "root.1" if "/" in exponent else "x"
-    assert ["assert", ["not", ["=", base, "0.0"]]] in facts
+    no_zero = ["not", ["=", base, "0.0"]]
+    *facts, _ = parsed(smt2({**X, "given": [[">=", term, "0"]], "claim": [">=", "x", "0"]}))
+    assert ["assert", no_zero] in facts
+    *facts, (_, (_, claim)), _ = parsed(smt2({**X, "claim": [">=", term, "0"]}))
+    assert ["assert", no_zero] not in facts
+    assert no_zero in in_parts(claim)[0]
+
+
+HALF, BELOW_ONE = ["^", "x", "1/2"], ["+", "x", "-1"]
+
+
+@pytest.mark.parametrize(
+    ("term", "x", "root", "undefined"),
+    [
+        (HALF, -1, 3, True),  # a solver may choose any value of a root that is none
+        (HALF, 4, 2, False),
+        (HALF, 0, 0, False),
+        (["^", "x", "-1"], 0, 3, True),
+        (["^", "x", "-1"], -2, 3, False),
+        (["^", HALF, "-1"], 0, 0, True),
+        (["^", HALF, "-1"], 4, 2, False),
+        (["^", BELOW_ONE, "-1/3"], 1, 0, True),
+        (["^", BELOW_ONE, "-1/3"], -7, 2, True),
+        (["^", BELOW_ONE, "-1/3"], 9, 2, False),
+        (["^", "2", "1/2"], 9, Fraction(3, 2), None),  # no root: nothing is asked of a number
+    ],
+)
+def test_a_point_at_which_the_claim_is_undefined_is_a_counterexample(term, x, root, undefined):
+    """Nothing times the term is zero wherever the term is defined."""
+    of = {"variables": ["x"], "given": [], "claim": ["=", ["*", "0", term], "0"]}
+    *facts, last = [fact for _, fact in _asserted(smt2(of))]
+    at = {"x": Fraction(x), "root.1": Fraction(root)}
+    met = all(value(fact, at) for fact in facts)
+    assert met is (undefined is not None)
+    if met:
+        assert value(last, at) is undefined
+    else:
+        assert in_parts(last[1])[0] == []
+
+
+def _asserted(script):
+    return [command for command in parsed(script) if command[0] == "assert"]
 
 
 def test_no_root_has_the_name_of_a_variable():
