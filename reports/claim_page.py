@@ -313,13 +313,14 @@ def power_paragraph(power: Power | None) -> Latex:
     whole = len(power.judged) == power.n_mutants and not kept
     lines = []
     if whole and power.n_false:
-        made = plural(power.n_false, "false statement was", "false statements were")
+        made = plural(power.n_false, "statement was", "statements were")
         lines.append(
             f"{made} made from this one by changes of exponents, factors, terms, probabilities and "
-            f"quantifiers, and {power.n_caught} of them lost their support"
+            "quantifiers, which ask for more and are not shown to be true, and "
+            f"{power.n_caught} of them lost their support{_refuted(power.n_refuted)}"
         )
     if power.refuted:
-        lines.append(f"this evidence would have refuted: {_list(power.refuted)}")
+        lines.append(f"this evidence would not support: {_list(power.refuted)}")
     if power.needed:
         lines.append(f"it is false with a weaker condition: {_list(power.needed)}")
     if unseen := [j.words for j in power.judged if j.outcome in _UNSEEN]:
@@ -340,6 +341,11 @@ def power_paragraph(power: Power | None) -> Latex:
     # A paragraph for each outcome: in one paragraph the lists run into each other.
     written = [line.replace("e^-m", "$e^{-m}$") for line in lines]
     return Latex("\n\n".join(sentence(capital(prose(line))) for line in written))
+
+
+def _refuted(n_refuted: int | None) -> str:
+    """How many of the changed statements are shown to be false, empty where a run does not say."""
+    return "" if n_refuted is None else f", {n_refuted} by a refutation"
 
 
 def _list(changes: Sequence[str]) -> str:

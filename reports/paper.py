@@ -23,7 +23,7 @@ from reports.picture import picture
 from reports.picture import render as render_picture
 from reports.reading import Tried, slug, verdict_word
 from reports.results import results, table_rows
-from reports.schema import Cell, Figure, Finding
+from reports.schema import Cell, Figure, Finding, Power
 from reports.tables import PrintedTable
 from reports.text import (
     capital,
@@ -411,6 +411,12 @@ def _confidence(level: float) -> Latex:
     return number(1 - level) if level >= 1e-3 else Latex(f"$1-{number(level)[1:-1]}$")
 
 
+def _by_refutation(judged: Sequence[Power]) -> str:
+    """How many changed statements are shown to be false, empty where a claim does not say."""
+    found = [power.n_refuted for power in judged if power.n_refuted is not None]
+    return f", {number(sum(found))} by a refutation" if len(found) == len(judged) else ""
+
+
 def sure(run: Run) -> list[tuple[Latex, Latex]]:
     """How sure the verdicts are: the level, the controls, the mutation score, the limits."""
     claims = [claim for claim in run.claims if claim.verdict != "NOT RUN"]
@@ -434,11 +440,12 @@ def sure(run: Run) -> list[tuple[Latex, Latex]]:
     false, caught = sum(p.n_false for p in judged), sum(p.n_caught for p in judged)
     told.append((
         "Mutation",
-        f"{number(false)} false statements were made from {plural(len(judged), 'claim')}, and "
-        f"{number(caught)} of them lost their support ({number(caught / false, 2)})."
+        f"{number(false)} statements that ask for more and are not shown to be true were made from "
+        f"{plural(len(judged), 'claim')}. {number(caught)} of them lost their support "
+        f"({number(caught / false, 2)}){_by_refutation(judged)}."
         if false
         else f"This run was not mutated. {code('cfl-verify mutate latest')} measures which false "
-        "statements it would refute.",
+        "statements it would not support.",
     ))  # fmt: skip
     told.append((
         "Calibration and planted faults",

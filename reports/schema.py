@@ -260,6 +260,7 @@ class Power(Record, frozen=True, kw_only=True):
     needed: Annotated[list[Text], Meta(max_length=10_000)] = []
     n_false: Whole = 0
     n_caught: Whole = 0
+    n_refuted: Whole | None = None
     n_mutants: Whole = 0
 
 

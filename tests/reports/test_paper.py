@@ -483,9 +483,13 @@ def test_the_score_of_false_statements_is_summed_over_the_claims_that_have_any()
         return {str(head): str(text) for head, text in sure(run)}
 
     assert (
-        "$8$ false statements were made from $2$ claims, and $5$ of them lost their support "
-        "($0.62$)." in scored(powers)["Mutation"]
+        "$8$ statements that ask for more and are not shown to be true were made from $2$ claims. "
+        "$5$ of them lost their support ($0.62$)." in scored(powers)["Mutation"]
     )
+    counted = {
+        name: {**power, "n_refuted": power["n_caught"] // 2} for name, power in powers.items()
+    }
+    assert "support ($0.62$), $2$ by a refutation." in scored(counted)["Mutation"]
     for power in ({}, {"p.c": powers["p.c"]}):
         assert "This run was not mutated" in scored(power)["Mutation"]
     assert "With probability $0.97$ at least" in scored(powers)["Level"]

@@ -317,7 +317,8 @@ def _close(scores: Sequence[Score], as_json: bool) -> int:
     if as_json:
         print_json({"caught": caught, "tried": tried, "claims": [s.as_dict() for s in scores]})
     else:
-        say(f"false mutants that lost their support: {caught} of {tried}")
+        refuted = sum(score.n_refuted for score in scores)
+        say(f"changed statements that lost their support: {caught} of {tried}, {refuted} refuted")
     return exits.EXPECTED if caught >= 0.95 * tried else exits.UNEXPECTED
 
 

@@ -29,10 +29,11 @@ _HEAD = """\
 
 `cfl-verify mutate RUN --meaning` puts another symbol of the same range into each supported
 statement, drops a symbol or a factor, or takes the largest term for a sum. The claim's own
-procedure decides the changed statement. *Caught* are those that lost their support. A change that
-keeps it is tried by other oracles (`docs/mutation.md`): *missed* are those that one of them
-refutes, *true here* those that hold there, *open* those of which neither is shown. Changes that are
-nowhere below the stated bound ask for less. *Not tried* are refused by the procedure.
+procedure decides the changed statement. *Caught* are those that lost their support: they are
+refuted, or the evidence leaves them open. A change that keeps it is tried by other oracles
+(`docs/mutation.md`): *missed* are those that one of them refutes, *true here* those that hold
+there, *open* those of which neither is shown. Changes that are nowhere below the stated bound ask
+for less. *Not tried* are refused by the procedure.
 
 `python -m verify.mutation.meaning_page RUN` writes this page from one run. It has {claims} claims
 with {false:,} false changes, of which {caught:,} are caught ({share}).

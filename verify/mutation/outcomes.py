@@ -12,7 +12,8 @@ from verify.mutation.mutants import Mutant
 
 #: ========== ===================================================================================
 #: refuted     the mutant is refuted
-#: unsupported the mutant lost its support: inconclusive, vacuous, or supported only down to r
+#: unsupported the mutant lost its support: inconclusive, vacuous, or supported only down to r.  It
+#:             is not shown to be false
 #: unseen      it is false, and the test does not look at the changed symbol
 #: survived    it is false, and it is still supported
 #: true here   limits in every cell, or a search of a larger budget, establish it where it is tried

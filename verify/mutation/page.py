@@ -27,14 +27,16 @@ _HEAD = """\
 
 `cfl-verify mutate` changes each supported statement in one exponent, factor, term, failure
 probability, quantifier or condition. It decides the changed statement again, on the stored trials
-where they are enough. *False* counts the changes that ask for more than the paper and are not true
-where they are tried. *Caught* are those that lost their support. *True here* are established by
-limits in every cell or by a search with four times the budget. *Too few trials* cannot be told from
-the original, which is supported only down to some probability too. *Not tried* are refused by the
-procedure. Changes that follow from the original are not shown.
+where they are enough. *False* counts the changes that ask for more than the paper and are not
+shown to be true where they are tried. *Caught* are those that lost their support. *Refuted* are
+those of them that are shown to be false. The evidence leaves the others open, so that some may be
+true. *True here* are established by limits in every cell or by a search with four times the budget.
+*Too few trials* cannot be told from the original, which is supported only down to some probability
+too. *Not tried* are refused by the procedure. Changes that follow from the original are not shown.
 
 The `mutation` task writes this page with `python -m verify.mutation.page RUN`. This one is for the
-profile {profile}: {claims} claims, {false:,} false statements, {caught:,} caught ({share}).
+profile {profile}: {claims} claims, {false:,} false statements, {caught:,} caught ({share}), of
+which {refuted:,} are refuted.
 """
 
 _CONDITIONS = """\
@@ -59,8 +61,8 @@ def page(scores: Mapping[str, Document], known: Catalogue, profile: str) -> str:
     --------
     >>> judged = [{"kind": "factor", "outcome": "refuted", "mutant": "term a: times 1/4"}]
     >>> score = {"procedure": "Search", "n_mutants": 1, "judged": judged}
-    >>> print(page({"ifca.eq3": score}, catalogue(), "quick").splitlines()[11])
-    profile quick: 1 claims, 1 false statements, 1 caught (100.0 %).
+    >>> print(page({"ifca.eq3": score}, catalogue(), "quick").splitlines()[12])
+    profile quick: 1 claims, 1 false statements, 1 caught (100.0 %), of
     """
     whole = {name: s for name, s in scores.items() if len(s["judged"]) == s["n_mutants"] > 0}
     papers = {paper.id: paper.title for paper in known.papers}
@@ -73,7 +75,9 @@ def page(scores: Mapping[str, Document], known: Catalogue, profile: str) -> str:
     conditions = [row for row in rows if row[3]["kind"] in CONDITIONS]
     false, caught = (sum(j["outcome"] in out for *_, j in scored) for out in (FALSE, CAUGHT))
     part = share(caught, false)
-    head = _HEAD.format(profile=profile, claims=len(whole), false=false, caught=caught, share=part)
+    refuted = sum(j["outcome"] == "refuted" for *_, j in scored)
+    head = _HEAD.format(profile=profile, claims=len(whole), false=false, caught=caught, share=part,
+                        refuted=refuted)  # fmt: skip
     return "\n".join(
         [
             head,
@@ -92,14 +96,15 @@ _Row = tuple[str, str, str, Document]
 def _table(title: str, rows: Sequence[_Row], of: Callable[[_Row], str]) -> str:
     """Counts of outcomes by paper, procedure or kind, in the order of first occurrence."""
     lines = [
-        f"| {title} | false | caught | share | true here | too few trials | not tried |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
+        f"| {title} | false | caught | share | refuted | true here | too few trials | not tried |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for name in dict.fromkeys(of(row) for row in rows):
         n = Counter(row[3]["outcome"] for row in rows if of(row) == name)
         false, caught = (sum(n[o] for o in out) for out in (FALSE, CAUGHT))
-        shown = (false, caught, share(caught, false), n["true here"], n["few trials"])
-        lines.append(f"| {name} | " + " | ".join(map(_cell, (*shown, n["not tried"]))) + " |")
+        rest = (n[o] for o in ("refuted", "true here", "few trials", "not tried"))
+        shown = (false, caught, share(caught, false), *rest)
+        lines.append(f"| {name} | " + " | ".join(map(_cell, shown)) + " |")
     return "\n".join(lines) + "\n"
 
 

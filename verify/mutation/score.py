@@ -100,7 +100,7 @@ class Score:
 
     @property
     def n_false(self) -> int:
-        """Mutants that ask for more, are not true where they are tried, and could be tried.
+        """Mutants that ask for more, are not shown to be true, and could be tried.
 
         A changed condition does not count: it is tried in cells of its own.
         """
@@ -112,17 +112,26 @@ class Score:
         return sum(j.caught for j in self.judged if j.kind not in CONDITIONS)
 
     @property
+    def n_refuted(self) -> int:
+        """Those among the caught that are shown to be false.  The evidence leaves the rest open."""
+        return sum(j.outcome == "refuted" for j in self.judged if j.kind not in CONDITIONS)
+
+    @property
     def share(self) -> float:
         """The share of caught mutants among the false ones, NaN when there is none."""
         return self.n_caught / self.n_false if self.n_false else math.nan
 
     def as_dict(self) -> dict[str, Any]:
         """The score as JSON-ready data."""
-        counts = {"n_false": self.n_false, "n_caught": self.n_caught}
+        counts = {
+            "n_false": self.n_false,
+            "n_caught": self.n_caught,
+            "n_refuted": self.n_refuted,
+        }
         return asdict(self) | counts | {"refuted": self.refuted(), "needed": self.needed()}
 
     def refuted(self) -> list[str]:
-        """The false statements that the evidence would have refuted, the nearest of each family."""
+        """The false statements that the evidence would not support, the nearest of each family."""
         near = [boundary.change for boundary in self.boundaries]
         return near + [j.words for j in self.judged if j.caught and j.kind in _WITHOUT_SIZE]
 

@@ -153,7 +153,7 @@ def test_false_statements_lose_their_support(finished):
 def test_the_score_is_printed_claim_by_claim(finished):
     result = CliRunner().invoke(application, ["mutate", str(finished), CLAIM])
     assert f"{CLAIM}: PROVED UP TO A LEMMA; caught" in result.stdout
-    assert "false mutants that lost their support: " in result.stdout
+    assert "changed statements that lost their support: " in result.stdout
 
 
 def test_claims_that_the_run_has_not_decided_are_refused(finished):

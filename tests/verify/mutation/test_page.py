@@ -47,12 +47,14 @@ def rows(text):
 
 def test_counts_stand_by_paper_procedure_and_change_and_samples_are_left_out():
     text = page(SCORES, CATALOGUE, "quick")
-    assert "profile quick: 2 claims, 3 false statements, 2 caught (66.7 %)." in text
+    assert "profile quick: 2 claims, 3 false statements, 2 caught (66.7 %), of\nwhich 1 are" in text
     assert "lemma3`" not in text
     found = rows(text)
-    assert found["Probability"] == "| Probability | 2 | 1 | 50.0 % | 0 | 1 | 0 |"
-    assert found["exponent"] == "| exponent | 1 | 1 | 100.0 % | 0 | 0 | 1 |"
-    assert found[CATALOGUE.paper("sxy.lemma4").title].endswith("| 1 | 1 | 100.0 % | 0 | 0 | 1 |")
+    assert found["Probability"] == "| Probability | 2 | 1 | 50.0 % | 1 | 0 | 1 | 0 |"
+    assert found["exponent"] == "| exponent | 1 | 1 | 100.0 % | 0 | 0 | 0 | 1 |"
+    assert found[CATALOGUE.paper("sxy.lemma4").title].endswith(
+        "| 1 | 1 | 100.0 % | 0 | 0 | 0 | 1 |"
+    )
 
 
 def test_conditions_have_no_score():

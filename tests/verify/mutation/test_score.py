@@ -698,7 +698,7 @@ def test_a_score_counts_false_changes_and_names_the_nearest_condition_of_each():
     assert score.needed() == ["large: 1/2 of the limit", "small: dropped"]
     assert score.refuted() == ["term a: dropped"]
     data = score.as_dict()
-    assert (data["n_false"], data["n_caught"]) == (3, 2)
+    assert (data["n_false"], data["n_caught"], data["n_refuted"]) == (3, 2, 1)
     assert data["needed"] == score.needed()
     assert total([score, score, replace(score, judged=())]) == (4, 6)
     assert np.isnan(replace(score, judged=()).share)
