@@ -353,7 +353,7 @@ class Constants(Procedure):
         cells = tuple(self._cell_result(c, decision, level) for c in data)
         return Evidence(
             verdict=decision.verdict,
-            resolution=None if decision.held_out is None else decision.held_out.resolution,
+            resolution=decision.resolution,
             summary=decision.summary,
             level=level,
             n_trials=sum(c.n_trials for c in data),

@@ -28,6 +28,7 @@ from verify.decisions.constants.extrapolation import extrapolation_reach
 from verify.decisions.constants.feasibility import smallest_cover
 from verify.decisions.constants.problem import Problem, pose
 from verify.decisions.rates import fit_power_law
+from verify.decisions.sequences import resolvable
 from verify.evidence import Verdict
 
 C = ConstantBox(name="c", low=1e-2, high=1e2)
@@ -138,6 +139,72 @@ def test_growth_like_a_logarithm_withholds_support_though_its_slope_is_below_the
     assert decision.verdict is Verdict.INCONCLUSIVE
     assert "drift not excluded (in m up)" in decision.summary
     assert wide(lambda m: 1.0).verdict is Verdict.SUPPORTED
+
+
+def exponential(m: float, scale: float, role: Any, rng: np.random.Generator) -> CellSample:
+    """S is exponential with mean ``scale``, and may exceed its bound with probability 1/m."""
+    return CellSample(
+        params={"m": m},
+        statistic=rng.exponential(scale, 1024),
+        delta=1.0 / m,
+        role=role,
+        log_tail=lambda b: -b / scale,
+    )
+
+
+SIZES_OF_EXPONENTIALS = [2 ** (6 + i / 2) for i in range(16) if not 4 < i < 8]
+
+
+def of_exponentials(scale: Callable[[float], float], *, laws: bool = True) -> ConstantsDecision:
+    """E S = scale(m) against the bound c, fitted up to m = 256 and tried up to m = 11,585.
+
+    The law requires the constant scale(m) log m.  The frozen constant is twice a quantile that
+    trials show, which is about ten times the mean.  So every held-out cell obeys the exact law.
+    """
+    rng = np.random.default_rng(0)
+    cells = [
+        exponential(m, scale(m), "calibration" if m <= 256 else "held-out", rng)
+        for m in SIZES_OF_EXPONENTIALS
+    ]
+    if not laws:
+        cells = [replace(cell, log_tail=None) for cell in cells]
+    settings = {"level": 1e-3, "drift": {"m": "up"}, "resolution": 0.01}
+    return decide(cells, lambda values, _cell: values["c"], **settings)
+
+
+def test_constants_that_grow_beyond_what_trials_resolve_are_seen_by_the_law() -> None:
+    """With one mean the constant grows like log m, and no quantile that 1024 trials show does."""
+    growing = of_exponentials(lambda _m: 1.0)
+    assert growing.held_out is not None
+    assert growing.held_out.verdict is Verdict.SUPPORTED
+    assert growing.held_out.resolution is None  # by the law, at delta itself
+    assert growing.verdict is Verdict.INCONCLUSIVE
+    assert "drift not excluded (in m up)" in growing.summary
+    found = growing.drift
+    assert found is not None
+    frozen = growing.calibration.frozen["c"]  # type: ignore[union-attr]
+    logs = np.log(SIZES_OF_EXPONENTIALS)
+    assert found.by_law == pytest.approx([x / frozen for x in logs], rel=0.011)
+    assert all(got >= x / frozen for got, x in zip(found.by_law, logs, strict=True))
+    (slope,) = found.slopes
+    fit = fit_power_law(found.by_law, {"m": SIZES_OF_EXPONENTIALS}, level=1e-3)
+    assert slope.upper == pytest.approx(fit.limits("m", 2e-3)[1])
+    assert slope.upper > slope.allowed
+
+    true = of_exponentials(lambda m: 1.0 / math.log(m))
+    assert true.verdict is Verdict.SUPPORTED
+    assert true.resolution is None
+
+
+def test_without_a_law_the_drift_is_known_down_to_what_trials_resolve() -> None:
+    coarse = of_exponentials(lambda m: 1.0 / math.log(m), laws=False)
+    assert coarse.verdict is Verdict.SUPPORTED
+    assert coarse.drift is not None
+    assert coarse.drift.by_law == ()
+    assert coarse.drift.resolution == resolvable(1024, 1e-3)
+    assert coarse.resolution == 0.01  # the declared one of the held-out cells, which is larger
+    assert f"{coarse.drift.resolution:.2g}" in coarse.tables()[1].note
+    assert of_exponentials(lambda m: 1.0 / math.log(m)).tables()[1].note != coarse.tables()[1].note
 
 
 def test_the_excluded_factor_is_printed_with_the_verdict_and_in_the_table() -> None:
@@ -459,6 +526,7 @@ def test_a_cell_that_carries_a_direction_alone_is_told() -> None:
             cells=cells,
             level=0.05,
             kappa=lambda values, cell: 1.0 + cell.params["m"] % 7 / 100,
+            is_coarse=lambda *_: False,
         )
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(drift, "required_se_log", lambda *_: 0.01)

@@ -25,9 +25,12 @@ Support needs all three parts below.  The first alone, or the other two together
    gives, in these very cells, to a required constant that grows like log x.  Least squares is
    linear.  So under that alternative the fitted slope has exactly this mean, and an upper limit
    below it is a level test of the alternative.  The lack of fit of a power law only widens the
-   limit.  The verdict also states the factor of growth over the tried range that the limits
-   exclude.  A required constant below ``kappa_floor`` counts as ``kappa_floor``, because the trend
-   of a constant that is not needed says nothing.  Growth *refutes* only where it is also seen
+   limit.  A quantile shows no growth that comes from a smaller and smaller delta, once delta is
+   smaller than the trials resolve.  There the constants that an exact law requires at delta itself
+   must not grow either, and without a law the verdict names the probability that was resolved.
+   The verdict also states the factor of growth over the tried range that the limits exclude.  A
+   required constant below ``kappa_floor`` counts as ``kappa_floor``, because the trend of a
+   constant that is not needed says nothing.  Growth *refutes* only where it is also seen
    within each half of the range, with a free shift between the halves.  A required constant that
    jumps once is flat in one of them, and the larger constant is enough for every cell.
 

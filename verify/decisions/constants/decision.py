@@ -48,6 +48,16 @@ class ConstantsDecision:
     witness: Witness | None = None
     notes: tuple[str, ...] = ()
 
+    @property
+    def resolution(self) -> float | None:
+        """The largest probability that stands in the place of a smaller delta, or None.
+
+        Held-out cells may be resolved by exact laws, and the drift of constants by trials only.
+        """
+        parts = (self.held_out, self.drift)
+        found = [part.resolution for part in parts if part is not None]
+        return max((r for r in found if r is not None), default=None)
+
     def tables(self) -> tuple[EvidenceTable, ...]:
         """The calibrated constants and the drift as tables for the report."""
         tables = []
@@ -84,10 +94,25 @@ class ConstantsDecision:
                     "below the slope that growth like an iterated logarithm would show. Where it "
                     "does not, such growth would not be noticed. Factor excluded: growth of the "
                     "required constant, as a power, by more than this factor over the whole "
-                    "tried range",
+                    "tried range" + _where_read(self.drift),
                 )
             )
         return tuple(tables)
+
+
+def _where_read(drift: Drift) -> str:
+    """At which failure probability the constants of a drift were read, if not at the stated one."""
+    if drift.by_law:
+        return (
+            ". The trials do not resolve the stated failure probability in every cell. So the "
+            "upper limits hold as well for the constants that the exact laws require there"
+        )
+    if drift.resolution is not None:
+        return (
+            f". Where a smaller failure probability than {drift.resolution:.2g} is stated, which "
+            "the trials do not resolve, the constants that this one requires are compared"
+        )
+    return ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -22,6 +22,7 @@ class DriftSlope:
     Attributes
     ----------
     lower, upper : simultaneous one-sided limits.  The lower one refutes and the upper one supports.
+        Where constants are known by law, the upper one holds for their growth as well.
     span : smallest and largest value of the parameter in the cells.
     allowed : the largest allowed ``upper``: the margin, or the slope of a logarithm if smaller.
     halves : lower limits of the growth within the lower and the upper part of the range, each with
@@ -57,7 +58,17 @@ class DriftSlope:
 
 @dataclass(frozen=True, kw_only=True)
 class Drift:
-    """Required constants per cell (``cells`` indexes the input) and their growth."""
+    """Required constants per cell (``cells`` indexes the input) and their growth.
+
+    Attributes
+    ----------
+    kappa, se_log : what the trials require, with standard errors of the logarithms.  A cell whose
+        delta is smaller than the trials resolve is read at the smallest probability that they do.
+    by_law : what exact laws require at delta itself, at most.  It is empty where the trials resolve
+        every delta, and where some law does not reach its delta.
+    resolution : the largest probability at which a constant was read in the place of its delta,
+        None where there is none.
+    """
 
     cells: tuple[int, ...]
     kappa: tuple[float, ...]
@@ -67,6 +78,8 @@ class Drift:
     margin: float
     reason: str = ""
     asked: bool = True
+    by_law: tuple[float, ...] = ()
+    resolution: float | None = None
 
     @property
     def grows(self) -> bool:
@@ -110,6 +123,7 @@ def measure_drift(
     }
     if not directions:
         return Drift(slopes=(), fit=None, reason="not asked for", **record)
+    record |= _read_laws(problem, data, frozen, floor)
     if not all(map(math.isfinite, kappa)):
         reason = "some cell requires an infinite constant (too many failed trials)"
         return Drift(slopes=(), fit=None, reason=reason, **record)
@@ -118,13 +132,16 @@ def measure_drift(
         fit = fit_power_law(kappa, x, level=problem.level)
     except InvalidParameter as error:
         return Drift(slopes=(), fit=None, reason=str(error), **record)
+    by_law = record.get("by_law")
+    lawful = fit_power_law(by_law, x, level=problem.level) if by_law else None
     family = sum(2 if d == "both" else 1 for d in directions.values())
     slopes = []
     for name, declared in directions.items():
         sides: tuple[Literal["up", "down"], ...] = ("up", "down")
         for direction in sides if declared == "both" else (declared,):
             halves = _growth_in_halves(kappa, x, name, direction, problem.level, family)
-            slopes.append(_slope(fit, x, name, direction, halves, problem.level, family, margin))
+            slope = _slope(fit, x, name, direction, halves, problem.level, family, margin)
+            slopes.append(slope if lawful is None else _also_by_law(slope, lawful, problem.level))
     reason = "" if fit.max_leverage < 1 - 1e-9 else "one cell alone carries some direction"
     return Drift(slopes=tuple(slopes), fit=fit, reason=reason, **record)
 
@@ -165,6 +182,38 @@ def _slope(
         log_log=logarithm_slope(x, name, direction, iterated=True),
         status=status,
     )
+
+
+def _read_laws(
+    problem: Problem, data: Sequence[CellSample], frozen: ConstantValues, floor: float
+) -> dict[str, Any]:
+    """The fields ``by_law`` and ``resolution`` of a `Drift`.
+
+    Trials that resolve no probability as small as delta show a smaller constant than delta needs,
+    and its growth not at all.  With S exponential and delta = 1/m the constant grows like log m,
+    and the quantile at one probability for all cells does not grow.
+    """
+    coarse = [c for c in data if problem.is_coarse(frozen, c)]
+    if not coarse:
+        return {}
+    by_law = []
+    for cell in data:
+        by_law.append(problem.kappa_by_law(frozen, cell, floor))
+        if math.isinf(by_law[-1]):
+            return {"resolution": max(problem.looked_at(frozen, c) for c in coarse)}
+    return {"by_law": tuple(by_law)}
+
+
+def _also_by_law(slope: DriftSlope, lawful: PowerLawFit, level: float) -> DriftSlope:
+    """The slope with an upper limit, and flat, for what the laws require as well.
+
+    A law is a limit from above: that it does not grow supports, and that it grows refutes nothing.
+    """
+    low, high = lawful.limits(slope.name, 2 * level)
+    upper = max(slope.upper, high if slope.direction == "up" else -low)
+    flat = slope.status == "flat" and upper <= slope.allowed
+    status = "unresolved" if slope.status == "flat" and not flat else slope.status
+    return replace(slope, upper=upper, status=status)
 
 
 def _growth_in_halves(

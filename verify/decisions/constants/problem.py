@@ -14,6 +14,9 @@ from numpy.typing import ArrayLike
 from trials.checks import InvalidParameter
 from verify.decisions.sequences import FloatArray, resolvable
 
+#: The longest step, in logs, of a search for the multiple that a law requires.
+_FARTHEST = 64.0
+
 ConstantValues = Mapping[str, float]
 Direction = Literal["up", "down", "both"]
 
@@ -145,6 +148,38 @@ class Problem:
         if cell.log_tail is None:
             return math.nan
         return min(0.0, cell.log_tail(float(np.min(self.bound_at(corner, cell)))))
+
+    def kappa_by_law(self, corner: ConstantValues, cell: CellSample, floor: float) -> float:
+        """The multiple of the bound, at least ``floor``, at which the law's limit is delta.
+
+        The cell requires no larger one, because the law limits the violations from above.  The
+        result is up to one per cent too large.  It is infinite where no law reaches delta.
+        """
+        smallest = float(np.min(self.bound_at(corner, cell)))
+        delta, seen = self.delta(corner, cell), self.kappa(corner, cell)
+        tail = cell.log_tail
+        if tail is None or not (0.0 < smallest < math.inf and delta > 0.0 and seen < math.inf):
+            return math.inf
+
+        def serves(log_multiple: float) -> bool:
+            return tail(math.exp(log_multiple) * smallest) <= math.log(delta)
+
+        low = math.log(floor)
+        if serves(low):
+            return floor
+        high, step = max(low, math.log(max(seen, floor))), 0.25
+        while not serves(high):  # delta is smaller than the failures that the trials show
+            low, high, step = high, high + step, 2.0 * step
+            if step > _FARTHEST:
+                return math.inf
+        while high - low > 0.01:
+            middle = (low + high) / 2
+            low, high = (low, middle) if serves(middle) else (middle, high)
+        return math.exp(high)
+
+    def is_coarse(self, corner: ConstantValues, cell: CellSample) -> bool:
+        """Whether the trials resolve no probability as small as delta."""
+        return self.looked_at(corner, cell) > self.delta(corner, cell)
 
     def looked_at(self, corner: ConstantValues, cell: CellSample) -> float:
         """The failure probability that defines a required constant: delta, or more where the trials
