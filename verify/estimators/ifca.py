@@ -37,8 +37,8 @@ class IFCA(FederatedEstimator):
     ----------
     n_clusters : k.
     n_rounds : rounds T.
-    step_size : gamma.  "auto" is one over the largest curvature of a client's loss, with which no
-        round raises the mean loss.
+    step_size : gamma.  "auto" is one over the largest curvature of a client's loss.  With it no
+        round of all clients, all rows and one local step raises the mean of the clients' losses.
     init : "random", or starts (k, d), with the intercept last where one is fitted.
     n_init : random starts.  All of them run, all their floats count, and the one of least loss is
         kept.

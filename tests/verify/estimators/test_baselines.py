@@ -204,16 +204,36 @@ def test_ifca_is_algorithm_2_line_by_line():
 
 
 def test_automatic_steps_never_raise_the_loss():
+    """On clients of different sizes the mean over clients falls, which is not that over rows."""
     x, y, of = ragged()
+    sizes = np.bincount(of)
     for seed in range(4):
-        fit = IFCA(3, random_state=seed, n_rounds=40, averaging="model").fit(x, y, clients=of)
-        sizes = np.bincount(of)
-        if len(set(sizes)) == 1:  # the mean over clients is the mean over rows
-            assert (np.diff(fit.history_["loss"]) <= 1e-12).all()
+        means = []
+        for n_rounds in range(9):
+            fit = IFCA(3, random_state=seed, n_rounds=n_rounds).fit(x, y, clients=of)
+            losses = 0.5 * (y[:, None] - x @ fit.models_.T) ** 2
+            own = np.stack([np.bincount(of, loss) / sizes for loss in losses.T], axis=1)
+            means.append(own.min(axis=1).mean())
+        assert (np.diff(means) < 1e-12).all()
     x, y, of = x[:160], y[:160], np.repeat(np.arange(16), 10)
     for seed in range(4):
         fit = IFCA(3, random_state=seed, n_rounds=40).fit(x, y, clients=of)
         assert (np.diff(fit.history_["loss"]) <= 1e-12).all()
+
+
+def test_many_local_steps_may_raise_the_loss():
+    """F_1 = (1 - t)^2 / 2 and F_2 = .01 (1 + t)^2 / 2 have their common minimiser at .99 / 1.01.
+
+    The clients' own are 1 and -1, whose mean is 0.
+    """
+    x, y = np.array([[1.0], [0.1]]), np.array([1.0, -0.1])
+    best = 0.99 / 1.01
+    fit = IFCA(1, init=[[best]], local_steps=9999, n_rounds=1).fit(x, y, clients=[0, 1])
+    assert fit.models_[0, 0] == pytest.approx(0.0, abs=1e-12)
+    assert fit.history_["loss"][-1] == pytest.approx(0.25 * 1.01)
+    assert fit.history_["loss"][-1] > 0.25 * ((1 - best) ** 2 + 0.01 * (1 + best) ** 2)
+    one = IFCA(1, init=[[best]], n_rounds=1).fit(x, y, clients=[0, 1])
+    assert one.models_[0, 0] == pytest.approx(best)
 
 
 @pytest.mark.parametrize("clusterer", ["k-means++", "spectral", "sparse-convex", "gradient"])
