@@ -41,6 +41,7 @@ from trials.checks import (
     FloatArray,
     IntArray,
     InvalidParameter,
+    check_rng,
     finite_batch,
     function_of,
     integer_between,
@@ -291,6 +292,7 @@ def interval_lambda(
     >>> interval.holds(lam).tolist()
     [True]
     """
+    check_rng(rng)
     interval = recovery_interval(points, labels)
     if np.isinf(interval.upper).any():
         raise InvalidParameter(

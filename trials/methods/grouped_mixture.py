@@ -75,13 +75,21 @@ class _Statistics:
             own = data.features[ends[i] : ends[i + 1]]
             self.grams[i] = own.T @ own
             self.rights[i] = own.T @ data.responses[ends[i] : ends[i + 1]]
-        self.squares = np.add.reduceat(data.responses**2, ends[:-1])
+        self.scale = float((data.responses**2).mean())
+        # Residuals at theta are those of y - X pooled at theta - pooled, whose parts are small.
+        # Those of y, which may be far from zero, would cancel.
+        gram, right = self.grams.sum(axis=0), self.rights.sum(axis=0)
+        self.pooled = np.linalg.lstsq(gram, right, rcond=None)[0]
+        left = data.responses - data.features @ self.pooled
+        self.left_squares = np.add.reduceat(left**2, ends[:-1])
+        self.left_rights = np.add.reduceat(data.features * left[:, None], ends[:-1])
 
     def residuals(self, models: FloatArray) -> FloatArray:
         """|y_i - X_i theta_j|^2, (m, k), not below zero."""
         # Two planned products go through BLAS.  One loop over the four indices would not.
-        curved = np.einsum("jd,ide,je->ij", models, self.grams, models, optimize=True)
-        losses = self.squares[:, None] - 2.0 * self.rights @ models.T + curved
+        gaps = models - self.pooled
+        curved = np.einsum("jd,ide,je->ij", gaps, self.grams, gaps, optimize=True)
+        losses = self.left_squares[:, None] - 2.0 * self.left_rights @ gaps.T + curved
         # The three parts cancel where a model fits exactly, and rounding may leave less than zero.
         return np.asarray(np.maximum(losses, 0.0))
 
@@ -203,7 +211,7 @@ def run_grouped_mixture(
                 break
         else:
             # Without noise EM's variance goes to zero, and the residuals over it to 0 / 0.
-            floor = np.finfo(float).tiny + 1e-30 * statistics.squares.sum() / n
+            floor = np.finfo(float).tiny + 1e-30 * statistics.scale
             noise = max(sigma_sq, floor)
             # A cluster without clients has the log share -inf, and so it stays empty.
             with np.errstate(divide="ignore"):

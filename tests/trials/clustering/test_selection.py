@@ -136,6 +136,8 @@ def test_the_rule_of_d1_draws_inside_the_interval_or_takes_its_upper_end():
     assert lam[1] == interval.upper[1] == 10.0
     with pytest.raises(InvalidParameter, match=r"labels\[0\] must hold at least two clusters"):
         interval_lambda(points, np.zeros((2, 4), dtype=int), np.random.default_rng(1))
+    with pytest.raises(InvalidParameter, match=r"rng=0 must be a numpy.random.Generator"):
+        interval_lambda(points, labels, 0)
     with pytest.raises(InvalidParameter, match=r"labels\[1\] must hold at least two clusters"):
         interval_lambda(points, [[0, 0, 1, 1], [0, 0, 0, 0]], np.random.default_rng(1))
 

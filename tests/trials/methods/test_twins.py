@@ -526,3 +526,23 @@ def test_kfed_has_no_unit(power):
     assert found.chosen.tolist() == [0, 1, 4]
     small = run_kfed(sent, 3, weights=[[3e-200, 1e-200], [1e-200], [3e-200], [1e-200]])
     assert np.ldexp(small.centers, -power).tolist() == [[0.25], [9.75], [5.0]]
+
+
+@pytest.mark.parametrize("algorithm", ["am", "em"])
+@pytest.mark.parametrize("offset", [0.0, 1e7])
+def test_responses_far_from_zero_keep_the_digits_of_their_residuals(algorithm, offset):
+    """|y|^2 is 1e14 a row and a residual's square .01: sums of |y|^2, X'y and X'X lose them all."""
+    plain = ragged(3)
+    data = ClientData(
+        features=np.column_stack([plain.features, np.ones(len(plain.responses))]),
+        responses=plain.responses + offset, offsets=plain.offsets,
+    )  # fmt: skip
+    start = np.column_stack([TRUTH + 0.2, np.full(3, offset)])
+    found = run_grouped_mixture(data=data, start=start, n_rounds=4, algorithm=algorithm)
+    n, best = len(data.responses), 0.0
+    for i, (x, y) in enumerate(rows(data)):
+        squares = [((y - x @ theta) ** 2).sum() for theta in found.models]
+        assert found.labels[i] == np.argmin(squares) == i % 3
+        best += min(squares)
+    assert found.losses[-1] == pytest.approx(0.5 * best / n, rel=1e-6)
+    assert found.sigma**2 == pytest.approx(best / n, rel=1e-6)
