@@ -16,6 +16,7 @@ from functools import lru_cache
 
 import mpmath
 import sympy as sp
+from sympy.concrete.expr_with_limits import ExprWithLimits
 
 _WHOLE = math.log(2.0**53)  # beyond it every number is whole
 _FLOATS = 690.0  # the largest size of a logarithm whose number a float holds without underflow
@@ -141,6 +142,8 @@ def evaluate_log(expr: sp.Expr, values: LogValues) -> LogNumber:
         return _exact(expr)
     if expr is sp.E or expr is sp.pi or expr.is_NumberSymbol:
         return LogNumber.of(float(expr))
+    if isinstance(expr, ExprWithLimits):  # its argument has a variable of its own
+        raise _unknown(expr)
     return _operation(expr, [evaluate_log(argument, values) for argument in expr.args])
 
 
@@ -169,6 +172,8 @@ def evaluate_log_along(
         return lambda _value: fixed
     if expr.is_Symbol:
         return lambda value: value
+    if isinstance(expr, ExprWithLimits):
+        raise _unknown(expr)
     parts = [evaluate_log_along(argument, symbol, values) for argument in expr.args]
     return lambda value: _operation(expr, [part(value) for part in parts])
 
@@ -220,7 +225,11 @@ def _operation(expr: sp.Expr, arguments: list[LogNumber]) -> LogNumber:
             larger = best <= argument
             best = argument if larger == isinstance(expr, sp.Max) else best
         return best
-    raise ValueError(f"{type(expr).__name__} in {expr} has no evaluation in the log domain")
+    raise _unknown(expr)
+
+
+def _unknown(expr: sp.Expr) -> ValueError:
+    return ValueError(f"{type(expr).__name__} in {expr} has no evaluation in the log domain")
 
 
 def _sum(arguments: list[LogNumber]) -> LogNumber:

@@ -77,6 +77,8 @@ def test_along_one_symbol_it_is_the_same_to_the_last_bit(expr, symbol):
 def test_along_one_symbol_a_symbol_without_a_value_is_refused():
     with pytest.raises(KeyError, match="no value for y"):
         evaluate_log_along(x + y, "x", {"x": 1.0})
+    with pytest.raises(ValueError, match="Sum in"):
+        evaluate_log_along(sp.Sum(x**y, (y, 0, x)), "x", {})
 
 
 @pytest.mark.parametrize("expr", [*CANCEL_NOTHING_WHOLE, sp.ceiling(x), sp.floor(x) * y], ids=str)
@@ -141,6 +143,7 @@ def test_comparisons_order_signs_and_sizes():
         (1 / x, {"x": 0.0}, ValueError, "zero to the power -1"),
         (x - y, {"x": math.inf, "y": math.inf}, ValueError, "inf - inf"),
         (sp.sin(x), {"x": 1.0}, ValueError, "sin in"),
+        (sp.Sum(x**y, (y, 0, x)), {"x": 1.0}, ValueError, "Sum in"),
         (x, {}, KeyError, "no value for x"),
     ],
 )

@@ -43,7 +43,7 @@ def enclose(term: Term, depth: int = 0) -> flint.arb:
     if name in _FUNCTIONS and len(balls) == 1:
         return _FUNCTIONS[name](balls[0])
     if name == "^" and len(balls) == 2:
-        return balls[0] ** balls[1]
+        return balls[0] ** balls[1] if balls[0].is_finite() else flint.arb("nan")  # not 1
     raise InvalidParameter(f"operation {str(name)[:40]!r} with {len(balls)} terms is not known")
 
 

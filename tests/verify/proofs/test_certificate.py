@@ -108,6 +108,11 @@ def test_a_certificate_survives_storage() -> None:
         {"inequalities": [{"says": "", "left": "1", "relation": "=", "right": "1"}]},
         {"inequalities": [{"says": "", "left": ["log", "0"], "relation": "<", "right": "1"}]},
         {"inequalities": [{"says": "", "left": "1/0", "relation": "<", "right": "1"}]},
+        {
+            "inequalities": [
+                {"says": "", "left": ["^", ["log", "-1"], "0"], "relation": ">", "right": "0"}
+            ]
+        },
         {"inequalities": [{"says": "", "left": "nan", "relation": "<", "right": "1"}]},
         {"inequalities": [{"says": "", "left": 0, "relation": "<", "right": "1"}]},
         {

@@ -20,6 +20,7 @@ from verify.proofs.coq.compiler import AXIOMS, Compiled, Coq, axioms_of, refuse_
 from verify.proofs.coq.gallina import definedness, identifier, relation, text_of
 from verify.proofs.coq.theorems import Theorem
 from verify.proofs.failures import registered
+from verify.proofs.refuting import check_failure
 
 needs_coq = pytest.mark.skipif(
     shutil.which("coqc") is None, reason="coqc is not on the path (apt-get install coq)"
@@ -91,6 +92,29 @@ def test_the_larger_side_stands_on_the_right():
 def test_what_coq_defines_at_every_number_is_stated_where_the_paper_divides():
     term = ["*", ["log", "x"], ["^", ["+", "y", "1"], "-1"], ["^", "z", "1/2"], ["^", "w", "1/3"]]
     assert definedness(term) == ["0 < x", "y + 1 <> 0", "0 <= z", "0 < w"]
+
+
+@pytest.mark.parametrize(
+    ("exponent", "given", "has_form"),
+    [
+        ("1/3", [], False),  # the statement has x = 0, and a theorem with 0 < x leaves it out
+        ("1/3", [[">=", "x", "0"]], False),
+        ("1/3", [[">", "x", "0"]], True),
+        ("1/2", [], True),
+        ("-1/3", [], True),  # undefined at zero in the statement too
+    ],
+)
+def test_a_theorem_leaves_no_point_of_the_statement_out(exponent, given, has_form):
+    """At zero x^(1/3) is 0 in the statement, and Rpower 0 (1 / 3) = exp (1 / 3 * ln 0) is 1."""
+    given = [*given, [">=", ["*", "0", ["^", "x", exponent]], "0"]]
+    of = {"variables": ["x"], "given": given, "claim": [">", "x", "0"]}
+    if has_form:
+        hypotheses = theorems.whole(of, "").text.split(" ->\n")
+        assert any("x" in each and ("0 < x" in each or "0 <= x" in each) for each in hypotheses)
+    else:
+        check_failure({**of, "given": given}, {"x": "0"})  # what is given holds there
+        with pytest.raises(InvalidParameter, match="order three or more"):
+            theorems.whole(of, "")
 
 
 def test_the_theorem_is_the_registered_statement_with_its_domain():

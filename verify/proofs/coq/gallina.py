@@ -67,6 +67,21 @@ def definedness(*terms: Term) -> list[str]:
     return list(dict.fromkeys(condition for term in terms for condition in _conditions(term)))
 
 
+def above_zero(*terms: Term) -> list[str]:
+    """Conditions for roots of an order above two, which the checker has at zero and Coq has not."""
+    return list(dict.fromkeys(condition for term in terms for condition in _roots(term)))
+
+
+def _roots(term: Term) -> Iterator[str]:
+    if isinstance(term, str):
+        return
+    for part in term[1:]:
+        yield from _roots(part)
+    exponent = number(term[2]) if term[0] == "^" else None
+    if exponent is not None and exponent > 0 and exponent.denominator > 2:
+        yield f"0 < {text_of(term[1])}"
+
+
 def _conditions(term: Term) -> Iterator[str]:
     if isinstance(term, str):
         return

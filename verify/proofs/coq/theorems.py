@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from verify.proofs.coq.gallina import definedness, identifier, negated, relation
+from trials.checks import InvalidParameter
+from verify.proofs.coq.gallina import above_zero, definedness, identifier, negated, relation
 
 HEAD = """From Coq Require Import Reals Lra Psatz Lia.
 From CFL Require Import CFL.
@@ -44,7 +45,18 @@ class Theorem:
 
 
 def whole(statement: Mapping[str, Any], about: str) -> Theorem:
-    """The statement for all values of its variables at which the given relations hold."""
+    """The statement for all values of its variables at which the given relations hold.
+
+    Raises
+    ------
+    InvalidParameter
+        When a root of order three or more is given of what may be zero: ``Rpower 0 (1 / 3)`` is 1,
+        so that the theorem would leave zero out.
+    """
+    given = list(map(relation, statement["given"]))
+    roots = above_zero(*(term for each in statement["given"] for term in each[1:]))
+    if left := [condition for condition in roots if condition not in given]:
+        raise InvalidParameter(f"a root of order three or more needs {left[0]} in Coq")
     kind = "identity" if statement["claim"][0] == "=" else "inequality"
     return Theorem(kind=kind, text=_for_all(statement), about=about)
 
