@@ -4256,8 +4256,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "verify/proofs/export.py",
-        '            more.append(f"(>= {roots[key]} 0.0)")\n',
-        "",
+        'known = [f"(>= {root} 0.0)", f"(=',
+        'known = [f"(=',
         "a root in a script may be negative",
         "verify/proofs/test_export",
         missed=True,
@@ -8097,8 +8097,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "verify/proofs/sums.py",
-        "names(parts[1]) & {*own.variables, *own.vectors}",
-        "names(parts[1]) & {*own.vectors}",
+        "power_of & {*own.variables, *own.vectors}",
+        "power_of & {*own.vectors}",
         "a sum of powers with the members' exponents is that of equal ones",
         "verify/proofs/test_sums",
         missed=True,
