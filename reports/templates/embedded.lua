@@ -63,6 +63,7 @@ function RawBlock(el) return raw(el, true) end
 local function numeric(text)
   local plain = text:gsub("\\times", "\1"):gsub("\\pm", "\2"):gsub("\\,", "\3"):gsub("\\ ", " ")
   if not plain:match("^[-%d.,%[%]() \1\2\3^{}]+$") then return nil end
+  if plain:match("^%s*%^") or plain:find("{}", 1, true) then return nil end -- a power without its base
   plain = plain:gsub("\1", " times "):gsub("\2", " plus.minus "):gsub("\3", " thin ")
   -- Typst displays a formula with blanks at its ends, as a lone sign would have.
   plain = plain:gsub(" +", " "):gsub("^ ", ""):gsub(" $", "")
@@ -75,10 +76,12 @@ local function formula(el)
     :gsub("\\left%s*\\lVert", "\\lVert "):gsub("\\right%s*\\rVert", "\\rVert ")
     :gsub("\\left%s*\\lvert", "\\lvert "):gsub("\\right%s*\\rvert", "\\rvert ")
     :gsub("\\begin{equation%*?}", ""):gsub("\\end{equation%*?}", "")
+    :gsub("\\surd%f[%A]", "\\text{√}") -- pandoc would take what follows for the root's argument
   local inner = el.text:match("^%s*\\displaystyle%s+(.*)$")
   el.text = inner or el.text
   local source = pandoc.write(pandoc.Pandoc({ pandoc.Plain({ el }) }), "typst"):gsub("%s+$", "")
   source = source:gsub('"(%a+)" \\%(', 'op("%1") \\(') -- an operator, not a word before a parenthesis
+  source = source:gsub('mat%(delim: "||"', 'mat(delim: "|"') -- a determinant: pandoc writes both fences
   source = source:gsub("(%a)%.circle", "%1.o") -- Typst renamed times.circle and its kin
   if inner then source = source:gsub("^%$(.*)%$$", "$display(%1)$") end
   return source

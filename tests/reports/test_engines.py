@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from reports import engines
+from reports.characters import MATH_CHARACTERS
 from reports.engines import (
     Engine,
     choose,
@@ -21,6 +22,7 @@ from reports.engines import (
     typst_source,
 )
 from reports.errors import ReportError
+from reports.text import escape_text
 
 
 @pytest.mark.parametrize(
@@ -182,6 +184,16 @@ def test_a_cell_that_begins_like_a_list_or_a_heading_stays_text(text: str) -> No
     wrapped = typst_source(tex.replace("{ll}", f"{{{spec}}}"), standalone=False)
     assert wrapped.count(cell.partition(" ")[0]) >= 2
     assert typst_pdf(wrapped, Path(), 0).startswith(b"%PDF-")
+
+
+@pytest.mark.skipif(bool(embedded_missing()), reason="the embedded engine is not installed")
+def test_each_character_of_text_can_be_set(tmp_path: Path) -> None:
+    """A title with "d²" or "√n" had no report: Typst wants the base of a power."""
+    texts = [f"{c}, 5{c} x{c}{c}" for c in MATH_CHARACTERS]
+    source = typst_source("\n\n".join(map(escape_text, texts)))
+    assert typst_pdf(source, tmp_path, 0).startswith(b"%PDF-")
+    shown = typst_source(escape_text("d²/10 ≤ √n A∩B"), standalone=False)
+    assert shown == 'd$""^2$/10 $lt.eq$ $upright("√")$n A$sect$B\n'
 
 
 @pytest.mark.parametrize("still", [1, 2, 3, 4, 5, 6])

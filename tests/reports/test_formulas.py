@@ -25,6 +25,8 @@ GOOD = [
     r"1.009\pm0.006",  # numbers and signs without a blank between them
     r"-1.2\times10^{-5}",
     r"[1\,000,\ 2.5]\times10^{3}",
+    r"\begin{vmatrix} a & b \\ c & d \end{vmatrix}",
+    r"{\surd} = \surd",
     r"A\cap B \cup \bigcap_i A_i \otimes \odot \bigotimes_i x",
     "",
     *(
