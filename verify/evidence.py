@@ -377,6 +377,10 @@ def with_failure(evidence: Evidence, failure: Mapping[str, Any] | None) -> Evide
     return replace(evidence, failure=failure, notes=(*evidence.notes, note))
 
 
+#: The argument beside a theorem of Coq where another note has given it.
+_SAME = "The same argument stands outside the theorem."
+
+
 def with_record(evidence: Evidence, record: Mapping[str, Any] | None) -> Evidence:
     """The evidence with the record that Coq compiled the statement or its negation."""
     if record is None:
@@ -386,6 +390,8 @@ def with_record(evidence: Evidence, record: Mapping[str, Any] | None) -> Evidenc
         return evidence
     known = "its negation" if negation else "it"
     outside = f" Outside the theorem: {record['by']}" if record["by"] else ""
+    if outside and any(note.endswith(f": {record['by']}") for note in evidence.notes):
+        outside = f" {_SAME}"
     note = (
         f"Coq {record['coq']} has compiled {known} as a theorem. It assumes "
         f"{len(record['axioms'])} axioms, those of Coq's real numbers: "

@@ -101,4 +101,6 @@ def combine(cells: Sequence[CellDecision]) -> tuple[Verdict, str]:
         return Verdict.INCONCLUSIVE, f"{len(unresolved)} of {len(live)} cells unresolved: {reason}"
     extra = len(cells) - len(live)
     trivial = f"; the bound allows everything in {extra} more" if extra else ""
-    return Verdict.SUPPORTED, f"holds in all {len(live)} cells{trivial}"
+    one = "one cell" if extra else "its one cell"
+    where = one if len(live) == 1 else f"all {len(live)} cells"
+    return Verdict.SUPPORTED, f"holds in {where}{trivial}"

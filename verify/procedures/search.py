@@ -16,6 +16,7 @@ from bounds.render import latex
 from trials.checks import InvalidParameter
 from trials.run.engine import Demand
 from verify.decisions.domain import Domain, Ranges, as_domain
+from verify.decisions.measures import LOG_RATIO
 from verify.decisions.search import (
     DIGITS,
     SearchResult,
@@ -211,7 +212,7 @@ class Search(Procedure):
             observed, bound = self.sides(result.witness)
             exceeded = float(result.rechecked or result.violation or 0.0)
             witness = Witness(
-                description=f"{self.unit}: {exceeded:.6g}",
+                description=f"{self.unit}: {_amount(self.unit, exceeded, observed, bound)}",
                 params={k: _plain(v) for k, v in result.witness.items()},
                 observed=observed,
                 bound=bound,
@@ -390,12 +391,27 @@ def _describe_proof(proved: Mapping[str, Any] | None) -> tuple[str, ...]:
             f"Outside the certificates: {proved['by']}",
         )
     return (
-        f"Proved at all values with {given}, by a certificate of {n_steps} steps that a checker of "
-        "its own has verified.",
+        f"Proved at all values with {given}, by a certificate of {_steps(n_steps)} that a checker "
+        "of its own has verified.",
         story(proved["certificate"]),
         *([f"The proof needs {narrower}, which the statement does not ask for."] * bool(narrower)),
         *([f"Outside the certificate: {proved['by']}"] * bool(proved["by"])),
     )
+
+
+def _amount(unit: str, exceeded: float, observed: float, bound: float) -> str:
+    """A violation in its unit.  A ratio of sides that are not both positive has no logarithm.
+
+    >>> _amount(LOG_RATIO.unit, 990.0, 1.0, -1e-5)
+    'none, because they are not both positive'
+    """
+    if unit == LOG_RATIO.unit and not observed > 0 < bound:
+        return "none, because they are not both positive"
+    return f"{exceeded:.6g}"
+
+
+def _steps(n: int) -> str:
+    return "1 step" if n == 1 else f"{n} steps"
 
 
 def _letters(name: str) -> str:

@@ -179,8 +179,8 @@ def steps(certificate: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def domain_of(statement: Mapping[str, Any]) -> str:
-    """The given relations of a statement as inline LaTeX, each in brackets of code."""
-    return ", ".join(map(relation_of, statement["given"]))
+    """The given relations of a statement as plain text, each once."""
+    return ", ".join(dict.fromkeys(map(relation_of, statement["given"])))
 
 
 def relation_of(relation: Sequence[Any]) -> str:
@@ -190,10 +190,16 @@ def relation_of(relation: Sequence[Any]) -> str:
 
 
 def _text(term: Any, inside: bool = False) -> str:
-    """A term as plain text."""
+    """A term as plain text.  An exponent that is no name and no whole number has brackets.
+
+    >>> _text(["^", ["*", "a", ["^", "b", "-1"]], "1/2"])
+    '(a*(b^(-1)))^(1/2)'
+    """
     if isinstance(term, str):
         return term
     op, *parts = term
+    if op == "^" and isinstance(parts[1], str) and not parts[1].isalnum():
+        parts[1] = f"({parts[1]})"
     if op in ("+", "*", "^"):
         shown = {"+": " + ", "*": "*", "^": "^"}[op].join(_text(part, True) for part in parts)
         return f"({shown})" if inside else shown

@@ -102,6 +102,8 @@ def test_a_statement_of_several_parts_is_as_good_as_its_worst_part(parts) -> Non
         (("fails", "trivial", "holds", "open"), "REFUTED", "1 of 3 cells contradict"),
         (("trivial", "open", "open", "holds"), "INCONCLUSIVE", "2 of 3 cells unresolved"),
         (("trivial", "holds", "holds", "trivial"), "SUPPORTED", "all 2 cells; the bound allows ev"),
+        (("holds",), "SUPPORTED", "holds in its one cell"),
+        (("trivial", "holds"), "SUPPORTED", "holds in one cell; the bound allows everything in 1"),
         (("trivial", "trivial"), "VACUOUS", "in every cell"),
     ],
 )

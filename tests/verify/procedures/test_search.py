@@ -8,12 +8,14 @@ import pytest
 import sympy as sp
 
 from trials.checks import InvalidParameter
+from verify.decisions.measures import LOG_RATIO, log_ratio
 from verify.decisions.search import Choice, Interval, IntRange, LogInterval
 from verify.evidence import Verdict
 from verify.papers import catalogue
 from verify.procedures.base import PROFILES
 from verify.procedures.search import Search
 from verify.proofs.propositions import Proposition
+from verify.proofs.shelf import domain_of
 
 DOMAIN = {
     "x": Interval(-1.0, 1.0),
@@ -68,6 +70,31 @@ def test_a_counterexample_is_shrunk_and_both_sides_are_reported():
     assert evidence.witness.observed > evidence.witness.bound == 0.5
     assert evidence.witness.params["form"] == "plain"
     assert evidence.witness.trial is None
+
+
+@pytest.mark.parametrize(
+    ("sides", "told"),
+    [
+        ((2.0, 0.5), "1.38629"),  # log 4
+        ((1.0, 0.0), "none, because they are not both positive"),
+        ((1e-12, -6e-5), "none, because they are not both positive"),
+    ],
+)
+def test_a_ratio_without_a_logarithm_has_none(sides, told):
+    """The page of (9) of ODCL gave 990.259 as the log of 1e-12 over -6e-5."""
+    search = replace(
+        statement(0.5),
+        sides=lambda point: sides,
+        violation=lambda point: log_ratio(*sides),
+        unit=LOG_RATIO.unit,
+    )
+    assert search.decide(None, 0.05).witness.description == f"{LOG_RATIO.unit}: {told}"
+
+
+def test_the_domain_of_a_proof_names_each_condition_once_and_its_powers_in_brackets():
+    root = ["^", ["*", "a", ["^", "b", "-1"]], "1/2"]
+    given = [[">", "a", "0"], [">=", root, "c"], [">", "a", "0"], ["<=", ["^", "c", "2"], "1"]]
+    assert domain_of({"given": given}) == "a > 0, (a*(b^(-1)))^(1/2) >= c, c^2 <= 1"
 
 
 def test_a_small_budget_gives_the_verdict_and_proves_nothing():
@@ -293,3 +320,8 @@ def test_a_proof_takes_the_place_of_a_search_only_where_it_is_enough():
 def test_a_constants_index_is_a_letter_and_no_word():
     built = catalogue()["ifca.cor1-condition-b"].build(PROFILES["quick"])
     assert "$C_{\\Delta}=20$" in replace(built, constants={"C_Delta": 20.0}).describe()
+
+
+def test_a_certificate_of_one_step_has_no_steps():
+    evidence = catalogue([])["ifca.eq10"].build(PROFILES["quick"]).decide(None, 0.05)
+    assert "by a certificate of 1 step that a checker of its own" in evidence.notes[0]
