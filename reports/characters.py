@@ -39,8 +39,8 @@ SPECIAL = {
     "—": "---",
     "‘": "`",
     "’": "'",
-    "“": "``",
-    "”": "''",
+    "“": "``{}",
+    "”": "''{}",
     "…": r"\ldots{}",
     "§": r"\S{}",
 }
@@ -123,16 +123,22 @@ def character_source(character: str) -> str:
     return f"{{[}}U+{ord(character):04X}{{]}}"
 
 
+def pair_quotes(text: str, opening: bool = True) -> tuple[str, bool]:
+    """Straight double quotes as opening and closing ones, and whether the next one opens."""
+    first, *rest = text.split('"')
+    out = [first]
+    for piece in rest:
+        out += ["“" if opening else "”", piece]
+        opening = not opening
+    return "".join(out), opening
+
+
 def plain_text(text: str) -> str:
     """Text without math: specials escaped, straight double quotes paired."""
     out = []
-    opening = True
-    for character, following in pairwise(text + " "):
-        if character == '"':
-            out.append("``{}" if opening else "''{}")
-            opening = not opening
-        elif character in LIGATURES:
-            joined = following == character or (character == "'" and following == '"')
+    for character, following in pairwise(pair_quotes(text)[0] + " "):
+        if character in LIGATURES:
+            joined = following == character or (character == "'" and following in "“”")
             out.append(character + "{}" * joined)
         elif character in SPECIAL:
             out.append(SPECIAL[character])

@@ -86,7 +86,7 @@ def _page(tried: Tried, files: Files, place: Place, form: figures.Form | None) -
         ("Told apart", _apart(evidence)),
         ("Power", power_paragraph(tried.power)),
         ("Notes", join_sentences(*map(prose, evidence.notes))),
-        ("Proofs", _in_proofs(place.node, place.names) if place.node else Latex("")),
+        ("Proofs", _in_proofs(place.node, tried, place.names) if place.node else Latex("")),
     ]
     effort = _effort(tried)
     expectation = "as expected" if tried.as_expected else f"expected {claim.expected}"
@@ -180,8 +180,16 @@ def _condition(item: Assumption, paper: bool) -> Latex:
     return Latex(f"{text} ({prose(item.note)})") if item.note else text
 
 
-def _in_proofs(node: Node, names: Mapping[str, str]) -> Latex:
-    """The statements that a proof uses, and those whose proofs use its statement."""
+def cited(tried: Tried) -> list[str]:
+    """The known results that a claim's certificate cites."""
+    return tried.evidence.proved.lemmas if tried.evidence.proved is not None else []
+
+
+def _in_proofs(node: Node, tried: Tried, names: Mapping[str, str]) -> Latex:
+    """The statements that a proof uses, and those whose proofs use its statement.
+
+    What a certificate cites is told apart: it may prove what the proof does not.
+    """
 
     def linked(ids: Sequence[str]) -> str:
         return enumerate_items(
@@ -192,12 +200,17 @@ def _in_proofs(node: Node, names: Mapping[str, str]) -> Latex:
         )
 
     parts = []
-    if node.uses:
-        parts.append(f"The proof of this statement uses {linked(node.uses)}.")
+    lemmas = cited(tried)
+    if used := [name for name in node.uses if name not in lemmas]:
+        parts.append(f"The proof of this statement uses {linked(used)}.")
     if node.shaken:
-        parts.append(f"So it rests on the refuted {linked(node.shaken)}.")
+        parts.append(f"So that proof rests on the refuted {linked(node.shaken)}.")
+        if tried.evidence.proved is not None:
+            parts.append("The certificate is another proof.")
+    if lemmas:
+        parts.append(f"The certificate uses {enumerate_items([prose(name) for name in lemmas])}.")
     if node.used_by:
-        parts.append(f"It is used in the proof of {linked(node.used_by)}.")
+        parts.append(f"This statement is used in the proof of {linked(node.used_by)}.")
     return Latex(" ".join(parts))
 
 
@@ -245,6 +258,16 @@ def first_figure(tried: Tried, form: figures.Form) -> str:
     return _figure_path(tried.name, tried.evidence.figures[0], form)
 
 
+def first_caption(tried: Tried) -> Latex:
+    """The caption of that figure."""
+    return _caption(tried.evidence.figures[0])
+
+
+def _numbers(path: str) -> str:
+    """The CSV file with the points of a figure of the site."""
+    return f"{path.removesuffix('.svg')}.csv"
+
+
 def _figures(
     stored: Sequence[Figure], name: str, files: Files, form: figures.Form
 ) -> list[dict[str, Latex]]:
@@ -255,9 +278,12 @@ def _figures(
         while path in files:
             path = f"{path.removesuffix(f'.{form}')}-x.{form}"
         files[path] = figures.render(figure, form=form)
+        if form == "svg":
+            files[_numbers(path)] = figures.figure_csv(figure)
         drawn.append(
             {
                 "path": Latex(path),
+                "numbers": Latex(_numbers(path)),
                 "caption": _caption(figure),
                 "label": Latex(f"fig:{slug(path)}"),
             }

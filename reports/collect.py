@@ -16,7 +16,7 @@ from reports.characters import Latex
 from reports.claim_page import Place, claim_page
 from reports.claim_tables import Files
 from reports.dependencies import CITED, Graph, dependency_graph
-from reports.reading import Tried, sort_claims
+from reports.reading import Tried, slugs, sort_claims
 from reports.schema import Claim, Finding, Paper, Power, Reader, Summary, Symbols, read
 from reports.text import commands, enumerate_items, escape_text, number, plural
 
@@ -44,6 +44,11 @@ class Run:
     def names(self) -> dict[str, str]:
         """The names of the claims' pages, by the claims' keys."""
         return {claim.key: claim.name for claim in self.claims}
+
+    @property
+    def anchors(self) -> dict[str, str]:
+        """The names of the findings in addresses, by their keys."""
+        return slugs(self.findings)
 
     @property
     def by_key(self) -> dict[str, Tried]:
@@ -149,7 +154,7 @@ def collect(run: Run, *, engine: str) -> Report:
             (escape_text(f"Claims: {paper}" if paper else "Claims"), made)
             for paper, made in pages.items()
         ],
-        "findings": overview.findings(run.findings, names),
+        "findings": overview.findings(run.findings, run.by_key),
         "environment": overview.environment(summary, engine),
         "commands": commands(summary.commands),
         "symbols": overview.notation(run.symbols, run.papers),

@@ -199,8 +199,8 @@ def typst_source(tex: str, *, standalone: bool = True) -> str:
         resources.as_file(templates / "embedded.typ") as template,
     ):
         command = [
-            pypandoc.get_pandoc_path(), "--from=latex+raw_tex", "--to=typst", "--wrap=preserve",
-            "--fail-if-warnings", "--sandbox", f"--lua-filter={lua}",
+            pypandoc.get_pandoc_path(), "--from=latex+raw_tex", "--to=typst-smart",
+            "--wrap=preserve", "--fail-if-warnings", "--sandbox", f"--lua-filter={lua}",
             *([f"--template={template}"] if standalone else []),
         ]  # fmt: skip
         done = subprocess.run(

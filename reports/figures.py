@@ -29,6 +29,7 @@ from reports.lettering import FONTS, label, remember_formulas, wrap
 from reports.marks import Entries, colour_scale, draw_panel, numbers
 from reports.schema import Figure as FigureData
 from reports.schema import Panel
+from reports.tables import csv_text
 from reports.text import TEXT_WIDTH_INCHES, visible_length
 from reports.ticks import minor, ticks, write_ticks
 
@@ -321,6 +322,19 @@ def _drawer() -> bytes:
     )  # fmt: skip
     sources = [resources.files("reports").joinpath(name).read_bytes() for name in names]
     return b"\0".join([*sources, matplotlib.__version__.encode()])
+
+
+_COLUMNS = ("x", "y", "lower", "upper", "shade")
+
+
+def figure_csv(data: FigureData) -> str:
+    """All points of a figure at full precision, a row a point, for readers who do not see it."""
+    rows: list[list[Any]] = []
+    for panel in data.shown:
+        for series in panel.series:
+            columns = [getattr(series, name) or [None] * len(series.x) for name in _COLUMNS]
+            rows += [[panel.title, series.label, *row] for row in zip(*columns, strict=True)]
+    return csv_text(["panel", "series", *_COLUMNS], rows)
 
 
 def undrawn(data: FigureData) -> str:

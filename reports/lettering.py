@@ -8,6 +8,7 @@ import re
 import unicodedata
 from typing import Any
 
+from matplotlib.font_manager import findfont, get_font
 from matplotlib.mathtext import MathTextParser
 
 from reports.mathematics import math_source
@@ -24,6 +25,7 @@ FONTS: dict[str, Any] = {
 
 # cmr10 keeps TeX's order of glyphs: these characters would be drawn as others.
 _GLYPHS = {
+    "$": r"\$",
     "<": "$<$", ">": "$>$", "|": "$|$", "{": r"$\{$", "}": r"$\}$", "\\": r"$\backslash$",
     "_": r"$\_$", "^": r"$\wedge$", "~": r"$\sim$", "\u00a0": " ", "°": r"$^{\circ}$",
     "±": r"$\pm$", "²": "$^2$", "³": "$^3$", "¹": "$^1$", "µ": r"$\mu$", "§": r"$\S$",
@@ -78,14 +80,29 @@ def _expand(source: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Text without formulas in glyphs that the font has.
+    """Text without formulas in glyphs that the fonts have.  Others are named by their numbers.
 
-    >>> plain("a < b, 5 %")
-    'a $<$ b, 5 %'
+    >>> plain("a < b, 5 %"), plain("漢")
+    ('a $<$ b, 5 %', '[U+6F22]')
     """
-    return "".join(
-        _GLYPHS.get(c) or (_base(c) if c in _OTHERS else c) for c in text.replace("$", r"\$")
-    )
+    return "".join(map(_glyph, text))
+
+
+def _glyph(character: str) -> str:
+    if character in _GLYPHS:
+        return _GLYPHS[character]
+    if character in _OTHERS:
+        return _base(character)
+    if not character.isprintable():
+        return " "
+    return character if ord(character) in _drawn() else f"[U+{ord(character):04X}]"
+
+
+@functools.cache
+def _drawn() -> frozenset[int]:
+    """The characters that the fonts of the figures have."""
+    names = FONTS["font.family"]
+    return frozenset().union(*(get_font(findfont(name)).get_charmap() for name in names))
 
 
 def _base(character: str) -> str:

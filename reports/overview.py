@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from reports.characters import Latex
-from reports.reading import VERDICTS, Tried, slug, verdict_word
+from reports.reading import VERDICTS, Tried, slug, slugs, verdict_word
 from reports.schema import Finding, Paper, Summary, Symbols
 from reports.tables import PrintedTable
 from reports.text import (
@@ -190,13 +190,16 @@ SEVERITIES = {
 HEADLINED = ("statement", "proof")
 
 
-def _evidence(finding: Finding, names: Mapping[str, str]) -> Latex:
-    """The claims that show a finding, linked to their pages."""
-    links = []
-    for key in finding.claims:
-        link = str(code(key))
-        links.append(rf"\hyperref[sec:{names[key]}]{{{link}}}" if key in names else link)
-    return Latex(", ".join(links))
+def _evidence(finding: Finding, claims: Mapping[str, Tried]) -> Latex:
+    """The claims that show a finding: those of the run with links and verdicts, then the others."""
+    tried = [claims[key] for key in finding.claims if key in claims]
+    shown = [
+        rf"\hyperref[sec:{c.name}]{{{code(c.key)}}} {verdict_word(c.verdict, c.mark)}"
+        for c in tried
+    ]
+    others = [str(code(key)) for key in finding.claims if key not in claims]
+    parts = [", ".join(shown), f"not in this run: {', '.join(others)}" if others else ""]
+    return Latex("; ".join(filter(None, parts)))
 
 
 def first_sentence(text: str) -> Latex:
@@ -234,11 +237,11 @@ def _by_severity(documents: Mapping[str, Finding]) -> list[tuple[Latex, list[tup
     ]
 
 
-def _finding(key: str, finding: Finding, names: Mapping[str, str]) -> dict[str, Any]:
-    evidence = _evidence(finding, names)
+def _finding(anchor: str, finding: Finding, claims: Mapping[str, Tried]) -> dict[str, Any]:
+    evidence = capital(_evidence(finding, claims))
     return {
-        "anchor": slug(key),
-        "where": prose(finding.where),
+        "anchor": anchor,
+        "where": prose(capital(finding.where)),
         "evidence": Latex(f"{evidence}.") if evidence else "",
         "printed": paragraphs(sentence(finding.printed)),
         "found": paragraphs(sentence(finding.found)),
@@ -247,10 +250,11 @@ def _finding(key: str, finding: Finding, names: Mapping[str, str]) -> dict[str, 
 
 
 def findings(
-    documents: Mapping[str, Finding], names: Mapping[str, str]
+    documents: Mapping[str, Finding], claims: Mapping[str, Tried]
 ) -> list[tuple[Latex, list[dict[str, Any]]]]:
-    """Findings by severity, the most serious first.  ``names`` are the claims with a page."""
+    """Findings by severity, the most serious first.  ``claims`` are those of the run, by key."""
+    anchors = slugs(documents)
     return [
-        (heading, [_finding(key, finding, names) for key, finding in group])
+        (heading, [_finding(anchors[key], finding, claims) for key, finding in group])
         for heading, group in _by_severity(documents)
     ]

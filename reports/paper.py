@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import ROUND_FLOOR, Decimal
 from typing import Any
 
 from reports import overview
@@ -51,16 +52,19 @@ _STARRED = (
     "A star marks the methods that no other one is shown to beat, oracles left out. The site has "
     "all tables, with more columns."
 )
-#: What a claim of a kind observes, and the relation of the stated value.
+#: What a claim of a kind observes in its trials, and the relation of the stated value.
 _OBSERVED = {
     "probability": ("failure rate", "at most"),
     "upper bound": ("value", "at most"),
     "expectation": ("mean", "at most"),
     "rate": ("exponent", ""),
-    "identity": ("left side", "equal to"),
-    "deterministic": ("left side", "at most"),
     "vacuity": ("left side", "at least"),
 }
+
+
+_SEARCHED = ("identity", "deterministic")
+#: The description of a counterexample whose observed value is a share of trials.
+_SHARE_OF_TRIALS = re.compile(r"violation rate|.* trials; this is the first of them$", re.DOTALL)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,6 +130,9 @@ def _counterexample(claim: Tried) -> Latex:
     if witness is None:
         return prose(capital(sentence(claim.answer)))
     quantity, relation = _OBSERVED.get(claim.claim.kind, ("value", ""))
+    if _SHARE_OF_TRIALS.match(witness.description):
+        quantity = "failure rate"
+    found_by_search = claim.claim.kind in _SEARCHED or not claim.evidence.cells
     parts = []
     if not re.match(r"(log of|share by which)", witness.description):
         parts.append(str(prose(capital(sentence(witness.description)))))
@@ -134,8 +141,8 @@ def _counterexample(claim: Tried) -> Latex:
             side = claim.evidence.cells[0].relation  # a mean may be bounded on either side
             relation = "equal to" if side == "equals" else side
         stated = " ".join(word for word in ("stated", relation) if word)
-        if claim.claim.kind == "deterministic":
-            stated = "right side"
+        if found_by_search:
+            quantity, stated = "left side", "right side"
         seen, limit = overview.apart(witness.observed, witness.bound)
         parts.append(f"Observed {quantity} {seen}, {stated} {limit}.")
     if witness.params:
@@ -183,7 +190,7 @@ def _describe_finding(run: Run, item: Shown, nodes: Mapping[str, Node]) -> dict[
     finding, paper = item.finding, _name(run, item.paper)
     headline = overview.summarise(finding)
     return {
-        "anchor": slug(item.key),
+        "anchor": run.anchors[item.key],
         "heading": headline,
         "paper": escape_text(paper),
         "where": prose(capital(finding.where)),
@@ -407,8 +414,11 @@ def reprinted(run: Run) -> list[PrintedTable]:
 
 
 def _confidence(level: float) -> Latex:
-    """One less an error level, which is never rounded to one."""
-    return number(1 - level) if level >= 1e-3 else Latex(f"$1-{number(level)[1:-1]}$")
+    """One less an error level, rounded down where four digits do not hold it."""
+    if level < 1e-3:
+        return Latex(f"$1-{number(level)[1:-1]}$")
+    kept = (1 - Decimal(repr(level))).quantize(Decimal("1e-4"), ROUND_FLOOR)
+    return number(float(kept), 4)
 
 
 def _by_refutation(judged: Sequence[Power]) -> str:
@@ -433,8 +443,10 @@ def sure(run: Run) -> list[tuple[Latex, Latex]]:
     told.append((
         "Placebos",
         f"{plural(len(placebos), 'claim was', 'claims were')} also decided with a placebo in place "
-        "of the algorithm. Where the placebo passes, a cell supports nothing: "
-        f"{plural(empty, 'cell is', 'cells are')} void for this reason.",
+        "of the algorithm, or with the trivial bound, or the run asked whether the event of the "
+        "claim happens. A cell supports nothing where the placebo passes, where the bound is "
+        "trivial, and where the event is too rare: "
+        f"{plural(empty, 'cell is', 'cells are')} void for one of these reasons.",
     ))  # fmt: skip
     judged = [c.power for c in claims if c.power is not None and c.power.n_false]
     false, caught = sum(p.n_false for p in judged), sum(p.n_caught for p in judged)
@@ -541,8 +553,9 @@ def paper(run: Run, *, engine: str, author: str = "", form: Form = "pdf") -> dic
     """The variables of the paper's template and, under ``files``, the files beside it."""
     files: Files = {}
     made, more = findings(run, files, form)
-    if run.claims and form == "pdf":
-        files["figures/paper-picture.pdf"] = render_picture(drawing(run))
+    drawn = drawing(run) if run.claims else None
+    if drawn is not None and form == "pdf":
+        files["figures/paper-picture.pdf"] = render_picture(drawn)
     tables = theorems(run)
     return {
         "files": files,
@@ -551,7 +564,7 @@ def paper(run: Run, *, engine: str, author: str = "", form: Form = "pdf") -> dic
         "subtitle": escape_text(run.subtitle),
         "date": escape_text(overview.date(run.summary.finished or run.summary.started)),
         "abstract": abstract(run),
-        "picture": bool(run.claims),
+        "picture": drawn,
         "findings": made,
         "short": _short(made),
         "more": _more(more),

@@ -24,7 +24,7 @@ from matplotlib.patches import Circle, Rectangle
 
 from reports.lettering import FONTS, label
 from reports.reading import COLOURS, Tried, colour
-from reports.results import Strength, factor, row_of, strength
+from reports.results import Strength, results, row_of, strength
 from reports.text import TEXT_WIDTH_INCHES
 
 WIDTH = 72.0 * TEXT_WIDTH_INCHES
@@ -72,12 +72,16 @@ class Tile:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A theorem: its name, and the bound over the truth as places on the axis."""
+    """A theorem: its name, and the bound over the truth as places on the axis.
+
+    ``beyond`` says whether the range goes on beyond the left and the right end of the axis.
+    """
 
     y: float
     text: str
     factor: tuple[float, float, float] | None = None
     places: tuple[float, float, float] | None = None
+    beyond: tuple[bool, bool] = (False, False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +99,11 @@ class Picture:
     tile = _TILE
     axis = _AXIS
 
+    @property
+    def cut(self) -> bool:
+        """Whether some range goes on beyond the axis."""
+        return any(any(row.beyond) for row in self.rows)
+
 
 def _group(claims: Sequence[Tried]) -> dict[str, dict[str, list[Tried]]]:
     found: dict[str, dict[str, list[Tried]]] = {}
@@ -107,10 +116,6 @@ def _group(claims: Sequence[Tried]) -> dict[str, dict[str, list[Tried]]]:
     return found
 
 
-def _factor(claims: Sequence[Tried]) -> tuple[float, float, float] | None:
-    return next((found for claim in claims if (found := factor(claim))), None)
-
-
 def _range(factors: Sequence[tuple[float, float, float]]) -> tuple[int, int]:
     """The powers of ten at the ends of the axis."""
     low = min([0.0, *(math.log10(f[1]) for f in factors)])
@@ -121,9 +126,8 @@ def _range(factors: Sequence[tuple[float, float, float]]) -> tuple[int, int]:
 def picture(claims: Sequence[Tried], not_run: Mapping[str, str]) -> Picture:
     """The layout.  ``not_run`` gives the paper of each claim that the profile leaves out."""
     grouped = _group(claims)
-    names = {(p, r): _factor(c) for p, rows in grouped.items() for r, c in rows.items()}
-    named = ("Theorem", "Corollary", "Proposition", "Lemma")
-    shown = {k: f for k, f in names.items() if f is not None and k[1].startswith(named)}
+    measured = {(one.paper, one.name): one.factor for one in results(claims)}
+    shown = {key: found for key, found in measured.items() if found is not None}
     low, high = _range(list(shown.values()))
 
     def at(value: float) -> float:
@@ -141,7 +145,8 @@ def picture(claims: Sequence[Tried], not_run: Mapping[str, str]) -> Picture:
         for name, members in grouped.get(paper, {}).items():
             found = shown.get((paper, name))
             places = (at(found[0]), at(found[1]), at(found[2])) if found else None
-            rows.append(Row(y=y + _TILE / 2, text=name, factor=found, places=places))
+            beyond = (found[0] < 10.0**low, found[2] > 10.0**high) if found else (False, False)
+            rows.append(Row(y=y + _TILE / 2, text=name, factor=found, places=places, beyond=beyond))
             tiles += [_tile(claim, i, y) for i, claim in enumerate(members)]
             y += _ROW * math.ceil(len(members) / _PER_LINE)
         if keys := left_out.get(paper):
@@ -212,6 +217,9 @@ def _draw(made: Picture) -> Figure:
             low, middle, high = row.places
             axes.plot([low, high], [row.y, row.y], color="#1A3E72", linewidth=1.0)
             axes.plot([middle], [row.y], marker="o", markersize=3.2, color="#1A3E72")
+            for place, mark, is_beyond in zip((low, high), "<>", row.beyond, strict=True):
+                if is_beyond:
+                    axes.plot([place], [row.y], marker=mark, markersize=3.6, color="#1A3E72")
     for tile in made.tiles:
         _add_tile(axes, tile.x, tile.y, tile.colour, tile.strength)
     _legend(axes, made)

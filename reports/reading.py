@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from reports.characters import Latex
@@ -110,6 +110,21 @@ def slug(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9.]+", "-", text).strip("-.") or "claim"
 
 
+def slugs(keys: Iterable[str], most: int = 120) -> dict[str, str]:
+    """A name for each key.  Two keys with one slug get different names.
+
+    >>> slugs(["a b", "a-b"])
+    {'a b': 'a-b', 'a-b': 'a-b-x'}
+    """
+    names: dict[str, str] = {}
+    for key in keys:
+        name = slug(key)[:most]
+        while name in names.values():
+            name += "-x"
+        names[key] = name
+    return names
+
+
 def _natural(text: str) -> list[tuple[int, int, str]]:
     """A sorting key that counts numbers inside text as numbers."""
     parts = re.split(r"([0-9]+)", text)  # the numbers stand at the odd places
@@ -126,12 +141,7 @@ def sort_claims(
     place = {name: i for i, (name, _level) in enumerate(summary.allocation)}
     keys = sorted(claims, key=lambda key: (place.get(key, len(place)), _natural(key)))
     papers = list(dict.fromkeys(claims[key].paper for key in keys))
-    names: dict[str, str] = {}
-    for key in keys:
-        name = slug(key)[:120]
-        while name in names.values():
-            name += "-x"
-        names[key] = name
+    names = slugs(keys)
     known = power or {}
     tried = [
         Tried(key=key, name=names[key], claim=claims[key], power=known.get(key)) for key in keys

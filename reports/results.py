@@ -167,14 +167,23 @@ class Result:
         return self.statement + self.proof + self.aside
 
     @property
+    def asserted(self) -> list[Tried]:
+        """The claims of the statement that were tried and that say that it holds.
+
+        A claim that asks where the statement says something is none of them.
+        """
+        tried = [claim for claim in self.statement if claim.verdict != "NOT RUN"]
+        return [claim for claim in tried if claim.claim.kind != "vacuity"]
+
+    @property
     def refuted(self) -> list[Tried]:
         """The claims of the statement that are refuted."""
-        return [claim for claim in self.statement if claim.verdict == "REFUTED"]
+        return [claim for claim in self.asserted if claim.verdict == "REFUTED"]
 
     @property
     def held(self) -> list[Tried]:
         """The claims of the statement that are supported or proved."""
-        return [claim for claim in self.statement if claim.verdict == "SUPPORTED"]
+        return [claim for claim in self.asserted if claim.verdict == "SUPPORTED"]
 
     @property
     def factor(self) -> tuple[float, float, float] | None:
@@ -237,10 +246,9 @@ def holds(result: Result) -> Latex:
     if result.held:
         corrected = all("corrected" in claim.claim.source for claim in result.held)
         return verdict_word("SUPPORTED", "corrected: yes" if corrected else "yes")
-    tried = [claim for claim in result.statement if claim.verdict != "NOT RUN"]
-    if not tried:
-        return verdict_word("", "not run")
-    return verdict_word(tried[0].verdict, tried[0].mark)
+    if not result.asserted:
+        return verdict_word("", "not tried")
+    return verdict_word(result.asserted[0].verdict, result.asserted[0].mark)
 
 
 def sharpness(result: Result) -> Latex:

@@ -15,11 +15,21 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
-from reports.characters import GREEK, LIGATURES, SPECIAL, Latex, character_source, plain_text
+from reports.characters import (
+    GREEK,
+    LIGATURES,
+    SPECIAL,
+    Latex,
+    character_source,
+    pair_quotes,
+    plain_text,
+)
 from reports.mathematics import display_source, math_source, require_allowed, why_refused
 
 TEXT_WIDTH_INCHES = 6.3  # 160 mm, the text width of the page in the template
 _INLINE_MATH = re.compile(r"\$([^$]+)\$")
+#: A straight quote before a word and not behind one.
+_OPENING_QUOTE = re.compile(r"""(?<![^\s(\["“])'(?=\w)""")
 
 
 def is_inline_math(source: str) -> bool:
@@ -34,17 +44,24 @@ def escape_text(text: str, plain: Callable[[str], str] = plain_text) -> Latex:
     (`reports.mathematics.why_refused`) is escaped as text, and so is a dollar without a partner.
     ``plain`` sets the pieces between the math.
     """
-    text = " ".join(text.split())
+    text = _OPENING_QUOTE.sub("‘", " ".join(text.split()))
     out: list[str] = []
     start = 0
     position = 0
+    opening = True
+
+    def set_plain(piece: str) -> str:
+        nonlocal opening
+        piece, opening = pair_quotes(piece, opening)
+        return plain(piece)
+
     while match := _INLINE_MATH.search(text, position):
         if not is_inline_math(match[1]):
             position = match.start() + 1
             continue
-        out += [plain(text[start : match.start()]), f"${math_source(match[1])}$"]
+        out += [set_plain(text[start : match.start()]), f"${math_source(match[1])}$"]
         start = position = match.end()
-    out.append(plain(text[start:]))
+    out.append(set_plain(text[start:]))
     return Latex("".join(out))
 
 
@@ -406,8 +423,13 @@ def join_sentences(*parts: str) -> Latex:
 
 
 def run_in(items: Sequence[str]) -> Latex:
-    """Short items as one sentence."""
-    return Latex(sentence("; ".join(items)))
+    """Short items as one sentence.  No mark follows a formula on lines of its own."""
+    marked = [
+        item if r"\cflformula{" in item and item.endswith("}") else f"{item};" for item in items
+    ]
+    if marked and marked[-1].endswith(";"):
+        marked[-1] = sentence(marked[-1][:-1])
+    return Latex(" ".join(marked))
 
 
 def commands(lines: Sequence[str]) -> Latex:

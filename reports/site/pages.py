@@ -9,11 +9,11 @@ from typing import Any
 from reports import overview
 from reports.benchmark_page import page_name, page_variables
 from reports.characters import Latex
-from reports.claim_page import claim_page, first_figure
+from reports.claim_page import cited, claim_page, first_caption, first_figure
 from reports.claim_tables import Files
 from reports.collect import Run
 from reports.dependencies import CITED
-from reports.paper import drawing, paper
+from reports.paper import paper
 from reports.picture import DOT, LEGEND, SHADES
 from reports.reading import Tried, colour, slug
 from reports.results import Result, holds, names, onset, proof, results, sharpness
@@ -69,7 +69,7 @@ def index(run: Run, files: Files) -> Page:
     return "index.html", "index.html.j2", {
         "told": told,
         "theorems": [make_table(table) for table in told["theorems"]],
-        "picture": drawing(run) if run.claims else None,
+        "picture": told["picture"],
         "shades": SHADES,
         "dot": DOT,
         "legend": LEGEND,
@@ -143,10 +143,12 @@ def claims(run: Run, files: Files) -> list[Page]:
                     "assumptions": [*page["conditions"], *page["runs"]],
                     "told": page["after"],
                     "tables": [make_table(table) for table in page["tables"]],
-                    "csv": sorted(name for name in kept if name.endswith(".csv")),
+                    "csv": sorted(name for name in kept if name.startswith("tables/")),
                     "replay": [" ".join(line.split()) for line in claim.claim.replay],
                     "shaken": [shown(name) for name in node.shaken] if node else [],
-                    "uses": [shown(name) for name in node.uses] if node else [],
+                    "uses": [shown(n) for n in node.uses if n not in cited(claim)] if node else [],
+                    "cited": cited(claim),
+                    "proved": claim.evidence.proved is not None,
                     "used_by": [shown(name) for name in node.used_by] if node else [],
                     "findings": _findings_of(run, claim.key),
                     "before": run.claims[i - 1].name if i else "",
@@ -200,6 +202,8 @@ def theorems(run: Run) -> list[Page]:
                         if members
                     ],
                     "figure": first_figure(drawn, "svg") if drawn else "",
+                    "caption": first_caption(drawn) if drawn else "",
+                    "drawn": listed(drawn) if drawn else {},
                 },
             )
         )
@@ -217,7 +221,7 @@ def make_benchmark_pages(run: Run, files: Files) -> list[Page]:
 def _findings_of(run: Run, key: str) -> list[dict[str, Any]]:
     return [
         {
-            "anchor": slug(name),
+            "anchor": run.anchors[name],
             "where": prose(capital(found.where)),
             "told": overview.summarise(found),
         }
@@ -242,7 +246,7 @@ def make_table(table: PrintedTable) -> dict[str, Any]:
 
 def findings(run: Run) -> Page:
     """Every finding in full."""
-    groups = overview.findings(run.findings, run.names)
+    groups = overview.findings(run.findings, run.by_key)
     return "findings.html", "findings.html.j2", {"groups": groups}
 
 

@@ -10,7 +10,10 @@ local IGNORED = {
 local TEXT = { textasciigrave = "`", textbar = "|", quad = "\u{2003}", ldots = "…" }
 
 local function typst(s) return pandoc.RawInline("typst", s) end
-local function write(blocks) return (pandoc.write(pandoc.Pandoc(blocks), "typst"):gsub("%s+$", "")) end
+-- Quotes as they are, and no line breaks of its own: a line that begins with "/" or "-" is a list.
+local function typst_of(blocks)
+  return (pandoc.write(pandoc.Pandoc(blocks), "typst-smart", { wrap_text = "none" }):gsub("%s+$", ""))
+end
 local function quoted(s) return '"' .. s:gsub('[\\"]', "\\%0") .. '"' end
 -- A label becomes Typst source, so it may hold the characters of our own labels only.
 local function checked(id)
@@ -70,6 +73,36 @@ local function numeric(text)
   return "$" .. plain:gsub("{", "("):gsub("}", ")") .. "$"
 end
 
+-- The bars of an absolute value stand close to what they hold.  Typst would space each like a
+-- relation.  Bars are paired within the brackets around them.  One that is alone is a condition.
+local function close_bars(source)
+  local groups, kind, i = { {} }, {}, 1
+  local function leave()
+    local bars = table.remove(groups)
+    for k, place in ipairs(#bars % 2 == 0 and bars or {}) do
+      kind[place] = k % 2 == 1 and "opening" or "closing"
+    end
+  end
+  while i <= #source do
+    local mark, next_ = source:sub(i, i), source:sub(i + 1, i + 1)
+    local bracket = mark == "\\" and next_ or mark
+    if mark == '"' then
+      i = source:find('"', i + 1, true) or #source
+    elseif mark == "\\" and next_ == "|" then
+      table.insert(groups[#groups], i)
+    elseif bracket == "(" then
+      groups[#groups + 1] = {}
+    elseif bracket == ")" and #groups > 1 then
+      leave()
+    end
+    i = i + (mark == "\\" and 2 or 1)
+  end
+  while #groups > 0 do leave() end
+  return (source:gsub("()\\|", function(place)
+    return kind[place] and 'class("' .. kind[place] .. '", bar.v)' or nil
+  end))
+end
+
 -- Fences that grow with their content, as native Typst delimiters instead of relations.
 local function formula(el)
   el.text = el.text
@@ -79,10 +112,11 @@ local function formula(el)
     :gsub("\\surd%f[%A]", "\\text{√}") -- pandoc would take what follows for the root's argument
   local inner = el.text:match("^%s*\\displaystyle%s+(.*)$")
   el.text = inner or el.text
-  local source = pandoc.write(pandoc.Pandoc({ pandoc.Plain({ el }) }), "typst"):gsub("%s+$", "")
+  local source = typst_of({ pandoc.Plain({ el }) })
   source = source:gsub('"(%a+)" \\%(', 'op("%1") \\(') -- an operator, not a word before a parenthesis
   source = source:gsub('mat%(delim: "||"', 'mat(delim: "|"') -- a determinant: pandoc writes both fences
   source = source:gsub("(%a)%.circle", "%1.o") -- Typst renamed times.circle and its kin
+  source = close_bars(source)
   if inner then source = source:gsub("^%$(.*)%$$", "$display(%1)$") end
   return source
 end
@@ -102,7 +136,7 @@ end
 function Span(el)
   local colour = el.attributes.style and el.attributes.style:match("^color:%s*([%a][%w-]*)")
   if colour then
-    local inline = pandoc.write(pandoc.Pandoc({ pandoc.Plain(el.content) }), "typst")
+    local inline = typst_of({ pandoc.Plain(el.content) })
     return typst("#text(fill: " .. colour .. ", hyphenate: false)[" .. inline:gsub("%s+$", "") .. "]")
   end
 end
@@ -115,31 +149,47 @@ local function content(row)
   }))
 end
 
--- At the start of a cell pandoc leaves the marks of Typst's lists, terms and headings as they are:
--- "/ oracle" would be half a term, "- x" a list.
-local function as_text(row)
-  for _, cell in ipairs(row.cells) do
-    local inlines = cell.contents[1] and cell.contents[1].content or {}
-    for i, each in ipairs(inlines) do
-      if each.t == "Str" then
-        local text = each.text
-        if text:match("^[/+-]$") or text:match("^=+$") then inlines[i] = typst("\\" .. text) end
-        if text:match("^%d+%.$") then inlines[i] = typst((text:gsub("%.", "\\."))) end
-      end
-      -- white space before a mark does not hide it
-      local blank = each.t == "RawInline" and not each.text:match("%S")
-      if not (blank or each.t == "Space" or each.t == "SoftBreak") then break end
+-- At the start of a cell, a caption or a bold text pandoc leaves the marks of Typst's lists, terms
+-- and headings as they are: "/ oracle" would be half a term, "- x" a list.
+local function as_text(inlines)
+  for i, each in ipairs(inlines or {}) do
+    if each.t == "Str" then
+      local text = each.text
+      if text:match("^[/+-]$") or text:match("^=+$") then inlines[i] = typst("\\" .. text) end
+      if text:match("^%d+%.$") then inlines[i] = typst((text:gsub("%.", "\\."))) end
     end
+    -- white space before a mark does not hide it
+    local blank = each.t == "RawInline" and not each.text:match("%S")
+    if not (blank or each.t == "Space" or each.t == "SoftBreak") then break end
   end
+end
+
+local function cells_as_text(row)
+  for _, cell in ipairs(row.cells) do as_text(cell.contents[1] and cell.contents[1].content) end
+end
+
+local function caption_as_text(el)
+  for _, block in ipairs(el.caption.long) do as_text(block.content) end
+end
+
+function Strong(el)
+  as_text(el.content)
+  return el
+end
+
+function Emph(el)
+  as_text(el.content)
+  return el
 end
 
 -- longtable: the head that is repeated on later pages arrives as a first row of the body (Typst
 -- repeats heads by itself); the rules of page ends arrive as rows without content.
 function Table(el)
-  for _, row in ipairs(el.head.rows) do as_text(row) end
+  for _, row in ipairs(el.head.rows) do cells_as_text(row) end
   for _, body in ipairs(el.bodies) do
-    for _, row in ipairs(body.body) do as_text(row) end
+    for _, row in ipairs(body.body) do cells_as_text(row) end
   end
+  caption_as_text(el)
   local head = el.head.rows[1] and content(el.head.rows[1])
   for _, body in ipairs(el.bodies) do
     body.body = pandoc.List(body.body):filter(function(row)
@@ -164,7 +214,7 @@ function Div(el)
   local strip = el.classes[1] and el.classes[1]:match("^strip(%l+)$")
   if strip then
     unnumbered(el)
-    return pandoc.RawBlock("typst", "#strip(" .. strip .. ")[" .. write(el.content) .. "]\n")
+    return pandoc.RawBlock("typst", "#strip(" .. strip .. ")[" .. typst_of(el.content) .. "]\n")
   end
   if el.classes:includes("statement") then
     local id
@@ -177,10 +227,10 @@ function Div(el)
     unnumbered(body)
     if not id then error("a statement without a label") end
     return pandoc.RawBlock("typst",
-      '#figure(kind: "statement", supplement: [Statement], [' .. write(body.content) .. "]) <" .. checked(id) .. ">\n")
+      '#figure(kind: "statement", supplement: [Statement], [' .. typst_of(body.content) .. "]) <" .. checked(id) .. ">\n")
   end
   if el.identifier ~= "" and #el.content == 1 and el.content[1].t == "Table" then
-    local figure = write(el.content) .. " <" .. checked(el.identifier) .. ">\n"
+    local figure = typst_of(el.content) .. " <" .. checked(el.identifier) .. ">\n"
     local rows = 0
     for _, body in ipairs(el.content[1].bodies) do rows = rows + #body.body end
     if rows <= 8 then -- as in LaTeX: `reports.tables.SHORT`
@@ -197,10 +247,11 @@ end
 -- the page before a figure that is too large for the rest of it.  A benchmark's figure follows its
 -- tables: at the bottom of the page it would stand below the next heading.
 function Figure(el)
+  caption_as_text(el)
   local floats = el.identifier:match("^fig:paper%-") and not el.identifier:match("^fig:paper%-benchmark%-")
-  if not (floats or el.identifier == "fig:picture") then return nil end
+  if not (floats or el.identifier == "fig:picture") then return el end
   local place = el.identifier == "fig:picture" and "bottom" or "auto" -- not above the title
-  local figure, placed = write({ el }):gsub("^#figure%(", "#figure(placement: " .. place .. ", ")
+  local figure, placed = typst_of({ el }):gsub("^#figure%(", "#figure(placement: " .. place .. ", ")
   if placed ~= 1 then error("a figure that is not one: " .. el.identifier) end
   return pandoc.RawBlock("typst", figure .. "\n")
 end
@@ -211,8 +262,8 @@ function DefinitionList(el)
   for _, item in ipairs(el.content) do
     local term, definitions = item[1], item[2]
     local body = {}
-    for _, blocks in ipairs(definitions) do body[#body + 1] = write(blocks) end
-    items[#items + 1] = "  terms.item([" .. write({ pandoc.Plain(term) }) .. "], ["
+    for _, blocks in ipairs(definitions) do body[#body + 1] = typst_of(blocks) end
+    items[#items + 1] = "  terms.item([" .. typst_of({ pandoc.Plain(term) }) .. "], ["
       .. table.concat(body, "\n\n") .. "]),"
   end
   return pandoc.RawBlock("typst", "#terms(\n" .. table.concat(items, "\n") .. "\n)\n")

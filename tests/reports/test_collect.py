@@ -223,7 +223,7 @@ def test_findings_come_gravest_first() -> None:
     severities = ("slip", "statement", "proof", "odd")
     kinds = {"finding": {s: {"where": s, "severity": s} for s in severities}}
     groups = collect(FakeRun(kinds), engine="none").context["findings"]
-    assert [items[0]["where"] for _, items in groups] == ["statement", "proof", "slip", "odd"]
+    assert [items[0]["where"] for _, items in groups] == ["Statement", "Proof", "Slip", "Odd"]
 
 
 @pytest.mark.parametrize(
@@ -345,9 +345,24 @@ def test_a_page_says_what_its_proof_uses_and_what_rests_on_it() -> None:
     paper = {"p": {"title": "A paper", "uses": {"p.b": ["p.a"], "p.c": ["p.b"]}}}
     collected = collect(FakeRun({"claim": documents, "paper": paper}), engine="none")
     told = [dict(page["after"])["Proofs"] for page in collected.context["claims"][0][1]]
-    assert told[0] == (r"It is used in the proof of \hyperref[sec:p.b]{\texttt{p.b}}.")
+    assert told[0] == (r"This statement is used in the proof of \hyperref[sec:p.b]{\texttt{p.b}}.")
     assert "uses" not in told[0]
-    assert r"So it rests on the refuted \hyperref[sec:p.a]{\texttt{p.a}}." in told[2]
+    assert r"So that proof rests on the refuted \hyperref[sec:p.a]{\texttt{p.a}}." in told[2]
+    assert "ertificate" not in "".join(told)
+
+
+def test_a_proved_claim_rests_on_its_certificate_and_not_on_the_proof_that_fails() -> None:
+    """Lemma 1 of IFCA was PROVED, and its page said that it rests on a refuted step."""
+    documents = {"p.a": refuted("p.a"), "p.b": claim("p.b")}
+    documents["p.b"]["evidence"]["proved"] = {"lemmas": ["Cantelli's inequality"]}
+    paper = {"p": {"title": "A paper", "uses": {"p.b": ["p.a"]}}}
+    collected = collect(FakeRun({"claim": documents, "paper": paper}), engine="none")
+    pages = {str(page["id"]): page for page in collected.context["claims"][0][1]}
+    link = r"\hyperref[sec:p.a]{\texttt{p.a}}"
+    assert dict(pages[r"\texttt{p.b}"]["after"])["Proofs"] == (
+        f"The proof of this statement uses {link}. So that proof rests on the refuted {link}. "
+        "The certificate is another proof. The certificate uses Cantelli's inequality."
+    )
 
 
 def test_a_long_head_of_values_is_said_in_the_caption() -> None:

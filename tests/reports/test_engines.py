@@ -187,6 +187,40 @@ def test_a_cell_that_begins_like_a_list_or_a_heading_stays_text(text: str) -> No
 
 
 @pytest.mark.skipif(bool(embedded_missing()), reason="the embedded engine is not installed")
+@pytest.mark.parametrize("mark", ["/", "-", "+", "="])
+def test_a_caption_or_a_bold_text_that_begins_like_a_list_stays_text(mark: str) -> None:
+    """A paper called "/ x" had no report, and so had a caption with a lone "/" at a line's end."""
+    long = " ".join(["word"] * 12 + [mark, "x"]) + " "
+    tables = [
+        rf"\begin{{table}}[H]\caption{{{text}}}\label{{tab:{i}}}\begin{{tabular}}{{l}}\toprule a \\"
+        r"\midrule b \\ \bottomrule\end{tabular}\end{table}"
+        for i, text in enumerate([f"{mark} x", long * 9])
+    ]
+    tex = "\n\n".join([*tables, rf"\textbf{{{mark} x}} \emph{{{mark} x}}"])
+    source = typst_source(tex, standalone=False)
+    assert rf"caption: [\{mark} x]" in source
+    assert rf"#strong[\{mark} x] #emph[\{mark} x]" in source
+    assert " ".join(long.split()) in source  # no line of it begins with the mark
+    assert typst_pdf(source, Path(), 0).startswith(b"%PDF-")
+
+
+@pytest.mark.skipif(bool(embedded_missing()), reason="the embedded engine is not installed")
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        # Typst made a prime of the first and turned the second around, behind a formula.
+        ('Theorem 1\'s error, "for $R$".', "Theorem 1’s error, “for $R$”."),
+        ("$|x|$", '$class("opening", bar.v) x class("closing", bar.v)$'),
+        ("$P(A|B)$", r"$P \( A \| B \)$"),
+    ],
+)
+def test_quotes_and_bars_stand_as_they_are_meant(text: str, shown: str) -> None:
+    source = typst_source(escape_text(text))
+    assert shown in source.splitlines()
+    assert typst_pdf(source, Path(), 0).startswith(b"%PDF-")
+
+
+@pytest.mark.skipif(bool(embedded_missing()), reason="the embedded engine is not installed")
 def test_each_character_of_text_can_be_set(tmp_path: Path) -> None:
     """A title with "d²" or "√n" had no report: Typst wants the base of a power."""
     texts = [f"{c}, 5{c} x{c}{c}" for c in MATH_CHARACTERS]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from reports.assemble import build, write_report
 from reports.claim_tables import cell_table
 from reports.engines import compile_pdf, latex_missing, typst_pdf, typst_source
 from reports.errors import ReportError
-from reports.figures import render
+from reports.figures import _draw_panels, render
 from reports.lettering import label
 from reports.mathematics import COMMANDS, display_source, why_refused
 from reports.schema import Cell, Claim, Evidence, Figure, Summary, decode
@@ -238,6 +239,26 @@ def test_a_figure_that_cannot_be_drawn_is_named() -> None:
 
 def test_a_label_that_is_nested_without_end_is_drawn_as_its_characters() -> None:
     assert label("$" + "{" * 900 + "x" + "}" * 900 + "$") == "x"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("$$", r"\$\$"),
+        ("$5 or 6$ $", r"$5 or 6$ \$"),
+        ("a\\b", r"a$\backslash$b"),
+        ("漢字", "[U+6F22][U+5B57]"),
+        ("\u202ea\x07", " a "),
+    ],
+)
+def test_a_label_of_any_characters_is_drawn(text: str, shown: str) -> None:
+    """Two dollars had no figure and so no report.  A glyph that no font has was an empty box."""
+    assert label(text) == shown
+    series = [{"label": text, "x": [1.0, 2.0], "y": [1.0, 2.0]}]
+    drawn = decode({"title": text, "xlabel": text, "series": series}, Figure, "figure")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert _draw_panels(drawn, 6.0, "pdf").startswith(b"%PDF-")
 
 
 # -- links in a run's folder -----------------------------------------------------------------------

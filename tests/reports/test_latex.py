@@ -33,6 +33,7 @@ from reports.text import (
     number,
     parameter,
     prose,
+    run_in,
     value,
     visible_length,
 )
@@ -51,7 +52,7 @@ def printed(latex: str) -> str:
         input=latex, capture_output=True, text=True, check=True,
     )  # fmt: skip
     text = html.unescape(re.sub(r"<[^>]*>", "", done.stdout.strip()))
-    return text.translate({ord("’"): "'", ord("“"): '"', ord("”"): '"', 0xA0: " "})
+    return text.translate({ord("’"): "'", ord("‘"): "'", ord("“"): '"', ord("”"): '"', 0xA0: " "})
 
 
 @settings(deadline=None, max_examples=25)
@@ -103,12 +104,30 @@ def test_inline_math_is_kept(formulas: list[str]) -> None:
         ("", ""),
         ("ρ ≥ 1", r"$\rho$ $\ge$ 1"),
         ('a "b" c', "a ``{}b''{} c"),
+        ('"a $b$" c', "``{}a $b$''{} c"),
+        ("'a $b$' isn't 'c d'", "`a $b$' isn't `c d'"),
+        ("$x'$ of 'y'", "$x'$ of `y'"),
         ("--seed", "-{}-seed"),
         ("漢", "{[}U+6F22{]}"),
     ],
 )
 def test_escape_text_of_awkward_pieces(text: str, expected: str) -> None:
     assert escape_text(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("items", "shown"),
+    [
+        (["a"], "a."),
+        (["a", "b!"], "a; b!"),
+        ([r"a: \cflformula{x}", "b"], r"a: \cflformula{x} b."),
+        (["a", r"b: \cflformula{x}"], r"a; b: \cflformula{x}"),
+        ([r"a: \cflformula{x} (note)"], r"a: \cflformula{x} (note)."),
+        ([], ""),
+    ],
+)
+def test_no_mark_follows_a_formula_on_its_own_lines(items: list[str], shown: str) -> None:
+    assert run_in(items) == shown
 
 
 def test_math_uses_one_dialect() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from reports.claim_page import claim_page
+from reports.collect import load
 from reports.overview import (
     abstract,
     apart,
@@ -20,7 +21,7 @@ from reports.overview import (
 from reports.reading import Tried
 from reports.schema import Claim, Finding, Paper, Summary, Symbols, decode
 from reports.text import number
-from tests.reports.fakes import cell, claim, refuted, undrawn
+from tests.reports.fakes import FakeRun, cell, claim, refuted, undrawn
 
 PAPERS = {"p": Paper(title="One", data="Gaussian clients."), "q": Paper(title="Two & a half")}
 
@@ -46,7 +47,7 @@ FOUND = {
 
 
 def test_all_findings_come_with_their_text_and_the_gravest_first() -> None:
-    groups = findings(FOUND, {"p.a": "p-a"})
+    groups = findings(FOUND, {"p.a": tried("p.a", verdict="REFUTED", mark="REFUTED")})
     told = [(str(heading), [row["anchor"] for row in rows]) for heading, rows in groups]
     assert told == [
         ("Stated results that are false", ["p-many", "p-few", "q-one"]),
@@ -55,8 +56,23 @@ def test_all_findings_come_with_their_text_and_the_gravest_first() -> None:
     ]
     few = groups[0][1][1]
     assert few["found"] == "Few. And more."
-    assert few["evidence"] == r"\hyperref[sec:p-a]{\texttt{p.a}}."
+    shown = r"\hyperref[sec:p-a]{\texttt{p.a}} \verdictword{refuted}{REFUTED}"
+    assert few["evidence"] == f"{shown}."
+    others = ", ".join(rf"\texttt{{p.{letter}}}" for letter in "bcde")
+    assert groups[0][1][0]["evidence"] == f"{shown}; not in this run: {others}."
     assert groups[0][1][2]["evidence"] == ""
+    assert few["where"] == "Theorem 1"
+    (((_, (alone,)),)) = findings({"p-few": FOUND["p-few"]}, {})
+    assert alone["evidence"] == r"Not in this run: \texttt{p.a}."
+
+
+def test_findings_whose_keys_differ_in_a_sign_have_addresses_of_their_own() -> None:
+    groups = findings({"p-a b": FOUND["p-few"], "p-a.b": FOUND["p-few"], "漢": FOUND["p-few"]}, {})
+    anchors = [row["anchor"] for _, rows in groups for row in rows]
+    assert len(set(anchors)) == 3
+    found = {"p-a b": {}, "p-a_b": {}}
+    run = load(FakeRun({"finding": found}))
+    assert sorted(run.anchors.values()) == ["p-a-b", "p-a-b-x"]
 
 
 def test_the_worst_values_are_those_of_the_worst_cell_or_of_the_witness() -> None:

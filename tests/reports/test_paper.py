@@ -149,8 +149,40 @@ def test_a_counterexample_names_the_side_of_its_bound(kind: str, relation: str, 
 
 
 @pytest.mark.parametrize(
+    ("description", "told"),
+    [
+        ("an event, in 4 of 16 trials; this is the first of them", "Observed failure rate $0.25$"),
+        ("violation rate at the frozen constants in a held-out cell", "Observed failure rate"),
+        ("a trial that violates the statement", "Observed value $0.25$"),
+    ],
+)
+def test_a_share_of_trials_is_no_value_of_the_bounded_quantity(description: str, told: str) -> None:
+    """ "Observed value 1, stated at most 1e-7" was said of 256 failures in 256 trials."""
+    document = failed("p.a", "Theorem 1", "upper bound")
+    document["evidence"]["witness"]["description"] = description
+    (entry,) = findings(made({"p.a": document}, {"p-a": finding("p.a")}), {}, "pdf")[0]
+    assert told in str(entry["counterexample"])
+
+
+def test_a_counterexample_of_a_search_has_two_sides_whatever_the_kind_of_its_claim() -> None:
+    """(9) of ODCL was said to fail at a rate of 1e-12: that is a squared norm."""
+    document = failed("p.a", "Theorem 1", "probability")
+    document["evidence"]["cells"] = []
+    (entry,) = findings(made({"p.a": document}, {"p-a": finding("p.a")}), {}, "pdf")[0]
+    assert "Observed left side $0.25$, right side $0.12$." in str(entry["counterexample"])
+
+
+@pytest.mark.parametrize(
     ("level", "told"),
-    [(0.05, "$0.95$"), (0.001, "$0.999$"), (1e-4, "$1-10^{-4}$"), (3e-7, r"$1-3 \times 10^{-7}$")],
+    [
+        (0.05, "$0.95$"),
+        (0.001, "$0.999$"),
+        (1e-4, "$1-10^{-4}$"),
+        (3e-7, r"$1-3 \times 10^{-7}$"),
+        (0.0015, "$0.9985$"),
+        (0.01234, "$0.9876$"),
+        (1 / 3, "$0.6666$"),
+    ],
 )
 def test_the_confidence_of_a_run_is_never_one(level: float, told: str) -> None:
     """0.9999 was printed as 1."""
@@ -250,7 +282,7 @@ def test_only_cells_of_claims_with_a_placebo_are_void_by_it() -> None:
     for each in other["evidence"]["cells"][:2]:
         each["void"] = "the bound is above one"
     told = dict(sure(made({"p.a": with_placebo, "p.b": other}, {})))
-    assert "$1$ cell is void for this reason" in told["Placebos"]
+    assert "$1$ cell is void for one of these reasons" in told["Placebos"]
 
 
 def test_a_theorems_row_has_its_factor_and_the_size_where_it_says_something(run: Run) -> None:

@@ -12,15 +12,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.patches import Circle, Rectangle
 
+from reports import paper as printed
 from reports.collect import load
+from reports.latex_template import render_tex
 from reports.picture import LEGEND, WIDTH, Picture, _draw, picture
 from reports.reading import COLOURS, Tried
+from reports.results import results
+from reports.site import site
 from tests.reports.fakes import FakeRun, cell, claim, undrawn
 
 TILE, STEP, ROW, HEAD, LABEL, PER_LINE = 7.6, 9.2, 9.6, 15.0, 76.0, 25
 LAST = ("Displays", "Sections", "Remarks", "Tables, figures")
 SOURCES = {
-    "Theorem 1": "Theorem 1", "Lemma 2": "Lemma 2", "Corollary 3": "proof of Corollary 3",
+    "Theorem 1": "Theorem 1", "Lemma 2": "Lemma 2", "Corollary 3": "Corollary 3",
     "Displays": "(7)", "Sections": "Section 2", "Remarks": "Remark 1", "Tables, figures": "Fig. 1",
 }  # fmt: skip
 
@@ -137,6 +141,57 @@ def test_a_factor_beyond_the_axis_or_of_zero_stands_at_its_end() -> None:
     assert row.places is not None
     assert row.places[0] == Picture.axis
     assert row.places[2] == pytest.approx(WIDTH - 14.0, abs=0.051)
+    assert row.beyond == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "beyond"),
+    [
+        (1.0, 10.0, (False, False)),
+        (0.9, 10.0, (True, False)),
+        (1.0, 11.0, (False, True)),
+        (0.1, 99.0, (True, True)),
+    ],
+)
+def test_a_range_that_the_axis_cuts_ends_in_an_arrow_and_the_caption_says_so(
+    least: float, most: float, beyond: tuple[bool, bool]
+) -> None:
+    """A range from 1 to 32 was drawn as one from 1 to 10."""
+    document = undrawn(claim("p.a", source="Theorem 1"))
+    slack = [{"constants": "c", "least": least, "median": 5.0, "most": most}]
+    document["evidence"] |= {"mark": "SUPPORTED", "slack": slack}
+    run = load(FakeRun({"claim": {"p.a": document}}))
+    made = picture(run.claims, {})
+    (row,) = made.rows
+    assert row.beyond == beyond
+    assert row.places is not None
+    arrows = [
+        (line.get_marker(), float(line.get_xdata()[0]))
+        for line in _draw(made).axes[0].lines
+        if line.get_marker() in ("<", ">")
+    ]
+    ends = [("<", row.places[0]), (">", row.places[2])]
+    assert arrows == [end for end, cut in zip(ends, beyond, strict=True) if cut]
+    told = "An arrow marks a range that goes on beyond the axis."
+    paper_source = render_tex(printed.paper(run, engine=""), "paper.tex.j2")
+    page = str(site(run)["index.html"])
+    assert (told in paper_source, told in page) == (any(beyond), any(beyond))
+    assert page.count('<path class="dot"') == sum(beyond)
+
+
+def test_the_range_of_a_theorem_is_that_of_its_row_in_the_table() -> None:
+    """A step of the proof with a sharper bound stood for the theorem."""
+    step, theorem = (
+        undrawn(claim(name, source=source))
+        for name, source in (("p.a", "proof of Theorem 1, (2)"), ("p.b", "Theorem 1"))
+    )
+    for document, median in ((step, 2.0), (theorem, 5.0)):
+        slack = [{"constants": "c", "least": 1.5, "median": median, "most": 9.0}]
+        document["evidence"] |= {"mark": "SUPPORTED", "slack": slack}
+    claims = load(FakeRun({"claim": {"p.a": step, "p.b": theorem}})).claims
+    (row,) = picture(claims, {}).rows
+    (result,) = results(claims)
+    assert row.factor == result.factor == (1.5, 5.0, 9.0)
 
 
 def test_everything_of_the_layout_is_drawn_in_its_place_and_the_legend_stands_below() -> None:

@@ -115,7 +115,7 @@ def test_the_size_from_which_a_theorem_speaks_stands_beside_the_size_that_is_use
 
 def words(text: str) -> str:
     """What a reader sees of a verdict's word: without the command that colours it."""
-    for part in ("as printed: no", "a corrected form: yes", "corrected: yes", "yes", "not run"):
+    for part in ("as printed: no", "a corrected form: yes", "corrected: yes", "yes", "not tried"):
         if part in text:
             return part
     return text
@@ -142,9 +142,21 @@ def test_a_theorem_holds_as_its_claims_say() -> None:
     not_run = one("p.b", "Theorem 1")
     not_run["evidence"] |= {"verdict": "NOT RUN", "mark": "NOT RUN"}
     (theorem,) = results(run_of(not_run).claims)
-    assert words(holds(theorem)) == "not run"
+    assert words(holds(theorem)) == "not tried"
     (theorem,) = results(run_of(not_run, unsure).claims)
     assert "INCONCLUSIVE" in holds(theorem)
+
+
+@pytest.mark.parametrize("verdict", ["SUPPORTED", "REFUTED", "VACUOUS"])
+def test_a_theorem_of_which_only_its_sizes_were_asked_is_not_tried(verdict: str) -> None:
+    """Theorem 2 of Su, Xu and Yang held because one setting is large enough for it."""
+    sizes = vacuity((400.0, 200.0))
+    sizes["evidence"] |= {"verdict": verdict, "mark": verdict}
+    (theorem,) = results(run_of(sizes).claims)
+    assert words(holds(theorem)) == "not tried"
+    assert onset(theorem) == r"$200$\newline used: $400$"
+    (theorem,) = results(run_of(sizes, one("p.a", "Theorem 1")).claims)
+    assert words(holds(theorem)) == "yes"
 
 
 def test_the_factor_of_a_theorem_has_its_range_over_the_cells_or_is_a_dash() -> None:

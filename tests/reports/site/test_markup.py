@@ -18,7 +18,7 @@ from tests.reports.test_hostile import ATTACKS
 def words(text: str) -> str:
     """The characters that a browser shows, with straight quotes."""
     shown = html.unescape(re.sub(r"<[^>]*>", "", text))
-    return shown.translate(str.maketrans({"“": '"', "”": '"', "’": "'", "\u00a0": " "}))
+    return shown.translate(str.maketrans({"“": '"', "”": '"', "’": "'", "‘": "'", "\u00a0": " "}))
 
 
 @given(st.text(st.characters(min_codepoint=32, max_codepoint=126, exclude_characters="$")))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -116,10 +117,32 @@ def test_every_page_has_landmarks_and_forbids_other_sources(
         assert not [name for _, found in page.elements for name in found if name.startswith("on")]
 
 
+def test_the_numbers_of_each_figure_stand_beside_it_for_who_does_not_see_it(
+    built: tuple[Files, dict[str, Page]],
+) -> None:
+    """The text for screen readers promised them in a table of cells, where few of them are."""
+    files, pages = built
+    shown = pages["claims/p.thm1.html"]
+    (address,) = [a for a in shown.values("href") if a.endswith(".csv") and "figures/" in a]
+    (image,) = [a for a in shown.values("src") if a.endswith(".svg")]
+    assert address.removesuffix(".csv") == image.removesuffix(".svg")
+    rows = [*csv.DictReader(str(files[address.removeprefix("../")]).splitlines())]
+    (stored,) = claim("p.thm1")["evidence"]["figures"]
+    points = [
+        (series["label"], x, y)
+        for series in stored["series"]
+        for x, y in zip(series["x"], series["y"], strict=True)
+    ]
+    read = [(r["series"], float(r["x"]), float(r["y"]) if r["y"] else None) for r in rows]
+    assert read == points
+    (caption,) = [text for tag, text in shown.elements if tag == "img"]
+    assert caption["alt"].endswith("A link to its numbers follows.")
+
+
 def test_a_claim_says_what_it_rests_on(built: tuple[Files, dict[str, Page]]) -> None:
     pages = built[1]
-    assert "Rests on a refuted step: p.lemma1" in pages["claims/p.thm1.html"].text
-    assert "Rests on a refuted step" not in pages["claims/p.lemma1.html"].text
+    assert "The proof rests on a refuted step: p.lemma1" in pages["claims/p.thm1.html"].text
+    assert "rests on a refuted step" not in pages["claims/p.lemma1.html"].text
     assert "The proofs of these statements use this one" in pages["claims/p.lemma1.html"].text
     graph = {
         found["data-id"]: found["class"]
@@ -175,7 +198,7 @@ def test_the_site_is_written_beside_the_report(tmp_path: Path) -> None:
     assert result.opened == (tmp_path / "site" / "index.html",)
     assert all(path.is_file() for path in result.paths)
     assert not (tmp_path / "report.tex").exists()
-    svg = next((tmp_path / "site" / "figures").iterdir()).read_text()
+    svg = next((tmp_path / "site" / "figures").glob("*.svg")).read_text()
     assert svg.count("<svg") == 1
     assert "<script" not in svg
     assert not re.search(r"(?:href|src)=\"(?!#)", svg)

@@ -208,7 +208,13 @@ def test_a_record_counts_for_the_verdict_that_it_proves(verdict, kind, mark, gra
 
 def test_an_argument_beside_a_theorem_is_told_once():
     """The page of Lemma 3 gave one argument of six sentences twice."""
-    record = {"kind": "negation", "coq": "8", "axioms": ["A.b"], "by": "Take $x=1$.", "narrowed": []}
+    record = {
+        "kind": "negation",
+        "coq": "8",
+        "axioms": ["A.b"],
+        "by": "Take $x=1$.",
+        "narrowed": [],
+    }
     bare = Evidence(verdict=Verdict.REFUTED, summary="", level=0.0, n_trials=0)
     told = with_record(replace(bare, notes=("Outside that check: Take $x=1$.",)), record).notes
     assert told[1].endswith("axioms, those of Coq's real numbers: b. The same argument stands "
