@@ -442,10 +442,10 @@ def sure(run: Run) -> list[tuple[Latex, Latex]]:
     empty = sum(cell.void != "" for claim in placebos for cell in claim.evidence.cells)
     told.append((
         "Placebos",
-        f"{plural(len(placebos), 'claim was', 'claims were')} also decided with a placebo in place "
-        "of the algorithm, or with the trivial bound, or the run asked whether the event of the "
-        "claim happens. A cell supports nothing where the placebo passes, where the bound is "
-        "trivial, and where the event is too rare: "
+        f"{plural(len(placebos), 'claim was', 'claims were')} also tried against controls. "
+        "A control is a placebo in place of the algorithm, the trivial bound, or an event that "
+        "must happen. A cell supports nothing where the placebo passes, where the bound is "
+        "trivial, or where the event is too rare: "
         f"{plural(empty, 'cell is', 'cells are')} void for one of these reasons.",
     ))  # fmt: skip
     judged = [c.power for c in claims if c.power is not None and c.power.n_false]

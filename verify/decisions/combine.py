@@ -85,22 +85,24 @@ def worse(cells: Sequence[CellDecision]) -> CellDecision:
     return min(cells, key=place)
 
 
-def combine(cells: Sequence[CellDecision]) -> tuple[Verdict, str]:
-    """The verdict over all cells and one sentence for it."""
+def combine(
+    cells: Sequence[CellDecision], one: str = "cell", many: str = "cells"
+) -> tuple[Verdict, str]:
+    """The verdict over all cells and one sentence for it, in which they have another name."""
     if not cells:
         raise InvalidParameter("cells must hold at least one decided cell")
     live = [c for c in cells if c.status != "trivial"]
     if not live:
-        return Verdict.VACUOUS, "the bound allows everything in every cell"
+        return Verdict.VACUOUS, f"the bound allows everything in every {one}"
     failing = [c for c in live if c.status == "fails"]
     if failing:
-        return Verdict.REFUTED, f"{len(failing)} of {len(live)} cells contradict the statement"
+        return Verdict.REFUTED, f"{len(failing)} of {len(live)} {many} contradict the statement"
     unresolved = [c for c in live if c.status == "open"]
     if unresolved:
         reason = unresolved[0].reason or "the limits include the bound"
-        return Verdict.INCONCLUSIVE, f"{len(unresolved)} of {len(live)} cells unresolved: {reason}"
+        return Verdict.INCONCLUSIVE, f"{len(unresolved)} of {len(live)} {many} unresolved: {reason}"
     extra = len(cells) - len(live)
     trivial = f"; the bound allows everything in {extra} more" if extra else ""
-    one = "one cell" if extra else "its one cell"
-    where = one if len(live) == 1 else f"all {len(live)} cells"
+    alone = f"one {one}" if extra else f"its one {one}"
+    where = alone if len(live) == 1 else f"all {len(live)} {many}"
     return Verdict.SUPPORTED, f"holds in {where}{trivial}"

@@ -391,14 +391,13 @@ class Monotone(Valued, Sampled):
                     upper=[e[1] for e in ends],
                 )
             )
-        verdict, summary = combine(decided)
+        verdict, summary = combine(decided, "sequence of cells", "sequences of cells")
         reasons = dict.fromkeys(c.reason for c in decided if c.reason)
         return self.evidence(
             observed,
             Presentation(figures=(self._figure(series),) if series else (), notes=(*reasons,)),
             verdict=verdict,
-            summary=summary.replace("cells", "sequences of cells")
-            + (f": {next(iter(reasons))}" if verdict is Verdict.REFUTED else ""),
+            summary=summary + (f": {next(iter(reasons))}" if verdict is Verdict.REFUTED else ""),
             level=level,
             cells=rows,
         )

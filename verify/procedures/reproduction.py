@@ -171,11 +171,11 @@ class Reproduction(Stated):
             name: self._decide_all(self.readings[name], o, level) for name, o in drawn.items()
         }
         verdicts = {name: combine(cells)[0] for name, cells in decided.items()}
-        verdict, summary = combine(decided[self.named])
+        verdict, summary = combine(decided[self.named], "number", "numbers")
         others = ", ".join(f"{n}: {v}" for n, v in verdicts.items() if n != self.named)
         return Evidence(
             verdict=verdict,
-            summary=f"reading {self.named}: {summary.replace('cells', 'numbers')}"
+            summary=f"reading {self.named}: {summary}"
             + (f" (other readings: {others})" if others else ""),
             level=level,
             n_trials=sum(c.n_trials for cells in decided.values() for c in cells),

@@ -112,6 +112,9 @@ def test_trivial_cells_are_counted_nowhere_but_among_themselves(statuses, word, 
     verdict, why = combine(made)
     assert verdict.value == word
     assert said in why
+    assert combine(made, "number", "numbers") == (
+        verdict, why.replace("cells", "numbers").replace("cell", "number")
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
