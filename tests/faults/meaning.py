@@ -2177,8 +2177,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         DECISIONS + "combine.py",
-        "{len(failing)} of {len(live)} cells contradict",
-        "{len(failing)} of {len(cells)} cells contradict",
+        "{len(failing)} of {len(live)} {many} contradict",
+        "{len(failing)} of {len(cells)} {many} contradict",
         "trivial cells are counted among those that could contradict",
         "verify/decisions/test_conclusions verify/decisions/test_means",
         missed=True,
@@ -4532,8 +4532,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "reports/results.py",
-        'tried = [claim for claim in result.statement if claim.verdict != "NOT RUN"]',
-        "tried = list(result.statement)",
+        'tried = [claim for claim in self.statement if claim.verdict != "NOT RUN"]',
+        "tried = list(self.statement)",
         "a theorem of which one claim was not run has no verdict",
         "reports/test_results",
         missed=True,
