@@ -15,8 +15,9 @@ which both methods failed counts half, as a tie does: it is neither for nor agai
 *Trends.*  Cells along one parameter have independent trials.  A trend is refuted by a pair of cells
 whose means go the wrong way by more than the margin.  It is supported when no pair can go the wrong
 way by more than the margin, and when the test of Jonckheere and Terpstra finds the trend.  That
-test needs a number of trials that is fixed beforehand.  So the limits of an indicator's mean are
-those of Clopper and Pearson.  Limits for any stopping time are wider.
+test needs a number of trials that is fixed beforehand.  So the shares of two cells are compared by
+the exact test of `verify.decisions.shares`, and the limits that are shown are those of Clopper and
+Pearson.  Limits for any stopping time are wider.
 
 References
 ----------
@@ -43,9 +44,11 @@ from trials.checks import InvalidParameter
 from verify.decisions.combine import CellDecision, Status
 from verify.decisions.means import ASYMPTOTIC, SHARE, Knowledge, LowerTest, MeanTest
 from verify.decisions.sequences import BoolArray, FloatArray
+from verify.decisions.shares import Count, excludes_difference
 from verify.evidence import Relation
 
 Scale = Literal["mean", "sign"]
+Pair = tuple[int, int]
 
 
 def difference_knowledge(values: Knowledge, ratio: float) -> Knowledge:
@@ -309,23 +312,54 @@ class TrendTest:
         k = len(groups)
         if k < 2:
             raise InvalidParameter("a trend needs at least two cells")
-        # Each pair is compared by two limits, one of each cell.
-        strict = [self._limits(g, self.refute_level / (k * (k - 1))) for g in groups]
         shown = [self._limits(g, self.support_level / 2) for g in groups]
         pairs = [(i, j) for i in range(k) for j in range(i + 1, k)]
-        for i, j in pairs:
-            if strict[i][0] - strict[j][1] > self.margin:
-                return "fails", f"the mean falls from cell {i + 1} to cell {j + 1}", shown
-        falls = [shown[i][1] - shown[j][0] for i, j in pairs]
-        loose = [
-            (fall, pair) for fall, pair in zip(falls, pairs, strict=True) if not fall <= self.margin
-        ]
+        compare = self._by_shares if self.knowledge.two_valued else self._by_limits
+        falls, loose = compare(groups, shown, pairs)
+        if falls:
+            i, j = falls[0]
+            return "fails", f"the mean falls from cell {i + 1} to cell {j + 1}", shown
         if loose:
-            most, (i, j) = max(loose)
-            reason = f"a fall by {most:.2g} from cell {i + 1} to cell {j + 1} is not excluded"
-            return "open", f"{reason}, and the margin is {self.margin:g}", shown
+            i, j = loose[0]
+            reason = f"a fall by more than {self.margin:g} from cell {i + 1} to cell {j + 1}"
+            return "open", f"{reason} is not excluded", shown
         p = jonckheere(groups)
         if p > self.support_level:
             return "open", f"no trend is found (Jonckheere-Terpstra p={p:.2g})", shown
-        most = max(0.0, *falls)
-        return "holds", f"Jonckheere-Terpstra p={p:.2g}, falls are below {most:.2g}", shown
+        most = max(0.0, *(shown[i][1] - shown[j][0] for i, j in pairs))
+        limit = min(most, self.margin)
+        return "holds", f"Jonckheere-Terpstra p={p:.2g}, falls are below {limit:.2g}", shown
+
+    def _by_limits(
+        self,
+        groups: Sequence[FloatArray],
+        shown: Sequence[tuple[float, float]],
+        pairs: Sequence[Pair],
+    ) -> tuple[list[Pair], list[Pair]]:
+        """The pairs that fall by more than the margin, and those that may, by two limits each."""
+        k = len(groups)
+        strict = [self._limits(g, self.refute_level / (k * (k - 1))) for g in groups]
+        falls = [(i, j) for i, j in pairs if strict[i][0] - strict[j][1] > self.margin]
+        loose = [(i, j) for i, j in pairs if not shown[i][1] - shown[j][0] <= self.margin]
+        return falls, sorted(loose, key=lambda p: shown[p[1]][0] - shown[p[0]][1])
+
+    def _by_shares(
+        self,
+        groups: Sequence[FloatArray],
+        _shown: Sequence[tuple[float, float]],
+        pairs: Sequence[Pair],
+    ) -> tuple[list[Pair], list[Pair]]:
+        """The pairs that fall by more than the margin, and those that may, by an exact test."""
+        known = self.knowledge
+        counts = [Count(int((g == known.high).sum()), g.size) for g in groups]
+        delta = self.margin / (known.high - known.low)
+        level = self.refute_level / len(pairs)
+        falls = [
+            (i, j) for i, j in pairs if excludes_difference(counts[j], counts[i], -delta, level)
+        ]
+        loose = [
+            (i, j)
+            for i, j in pairs
+            if not excludes_difference(counts[i], counts[j], delta, self.support_level)
+        ]
+        return falls, sorted(loose, key=lambda p: groups[p[1]].mean() - groups[p[0]].mean())

@@ -318,7 +318,12 @@ class Monotone(Valued, Sampled):
     def describe(self) -> str:
         """Cells, budget and rule."""
         exact = all(self.knowledge(cell).two_valued for cell in self.cells)
-        limits = "exact (Clopper-Pearson)" if exact else "those of confidence sequences"
+        compared = (
+            "Two cells are compared by an exact test of the difference of two shares, ordered by "
+            "the likelihood ratio. The limits of a mean are exact (Clopper-Pearson)."
+            if exact
+            else "Two cells are compared by limits of their means, those of confidence sequences."
+        )
         return (
             f"The statement says that the mean of {self.observable} {self.trend.direction} with "
             f"${self._symbol}$. It is tested in {len(self.sequences())} sequences of cells of "
@@ -326,7 +331,7 @@ class Monotone(Valued, Sampled):
             f"cell. It is refuted by a pair of cells that goes the wrong way by more than "
             f"{self.trend.margin:g}. It is "
             "supported when no pair can go so far and the Jonckheere-Terpstra test finds the "
-            f"trend. The limits of a mean are {limits}."
+            f"trend. {compared}"
         )
 
     def _groups(self, observed: Sequence[Observed]) -> list[FloatArray]:

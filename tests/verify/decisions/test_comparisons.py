@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 from scipy.optimize import brentq
-from scipy.stats import beta, binom, norm
+from scipy.stats import binom, norm
 
 from bounds.statement import Contrast
 from trials.checks import InvalidParameter
@@ -20,6 +20,7 @@ from verify.decisions.comparisons import (
     jonckheere,
 )
 from verify.decisions.means import INDICATOR, Knowledge, LowerTest, MeanTest
+from verify.decisions.shares import Count, excludes_difference
 
 LARGE = Knowledge(asymptotic=True)
 UNIT = Knowledge(low=0.0, high=1.0)
@@ -210,8 +211,7 @@ def test_trends():
     assert "no trend" in reason
     status, reason, limits = trend(coins(0.2, 0.4, 0.7, n=50))
     assert status == "open"
-    assert reason.startswith("a fall by 0.")
-    assert "is not excluded, and the margin is 0.05" in reason
+    assert reason == "a fall by more than 0.05 from cell 2 to cell 3 is not excluded"
     assert all(low <= p <= high for (low, high), p in zip(limits, (0.2, 0.4, 0.7), strict=True))
     with pytest.raises(InvalidParameter, match="at least two cells"):
         trend(coins(0.2))
@@ -252,22 +252,36 @@ def test_limits_of_two_values_move_with_them_and_others_are_refused():
         exact_limits(np.array([1.0, 0.5]), INDICATOR, 0.05)
 
 
-def test_exact_limits_of_an_indicator_decide_what_limits_for_any_time_leave_open():
-    """Two cells of 40 successes exclude a fall by 1 - .025^(1/40) = .088."""
+def test_an_exact_test_of_two_shares_decides_what_limits_for_any_time_leave_open():
+    """Two cells of 40 successes have limits that differ by 1 - .025^(1/40) = .088.
+
+    A fall by .075 shows 40 of 40 after 40 of 40 with a probability of at most .925^40 = .044.
+    """
     groups = [outcome(s, 40) for s in (0, 40, 40)]
     status, reason, _ = trend(groups, 0.1, INDICATOR)
     assert status == "holds"
     assert "falls are below 0.088" in reason
     assert trend(groups, 0.1, UNIT)[0] == "open"
-    status, reason, _ = trend(groups, 0.08, INDICATOR)
+    status, reason, _ = trend(groups, 0.075, INDICATOR)
+    assert status == "holds"
+    assert "falls are below 0.075" in reason
+    status, reason, _ = trend(groups, 0.07, INDICATOR)
     assert status == "open"
-    assert reason == "a fall by 0.088 from cell 2 to cell 3 is not excluded, and the margin is 0.08"
+    assert reason == "a fall by more than 0.07 from cell 2 to cell 3 is not excluded"
     assert trend([outcome(s, 40) for s in (0, 40, 20)], 0.1, INDICATOR)[0] == "fails"
+
+
+def test_the_worst_pair_is_the_one_that_is_named():
+    """Cell 2 to 3 falls by .1, cell 2 to 4 by .2 and cell 3 to 4 by .1."""
+    groups = [outcome(s, 10) for s in (0, 9, 8, 7)]
+    for known in (INDICATOR, UNIT):
+        status, reason, _ = trend(groups, 0.25, known)
+        assert (status, "from cell 2 to cell 4" in reason) == ("open", True)
 
 
 def test_the_error_of_a_trend_of_two_indicators_by_all_their_outcomes():
     """At a fall of exactly the margin both errors are at most the level, summed exactly."""
-    n, margin = 16, 0.25
+    n, margin = 12, 0.25
     outcomes = list(itertools.product(range(n + 1), repeat=2))
     statuses = [trend([outcome(s, n) for s in pair], margin, INDICATOR)[0] for pair in outcomes]
     assert set(statuses) == {"holds", "fails", "open"}
@@ -289,28 +303,28 @@ def test_the_limits_of_a_ratio_share_the_level_of_an_equality_between_its_sides(
 
 
 @pytest.mark.parametrize("k", [2, 3, 6])
-def test_a_fall_refutes_at_the_level_of_its_pair_and_of_its_two_limits(k):
-    """Clopper and Pearson from quantiles of the beta law: k (k - 1) / 2 pairs, two limits each."""
+def test_a_fall_refutes_at_the_level_of_its_pair(k):
+    """One exact test for each of k (k - 1) / 2 pairs, and the limits of means at half of that."""
     n, level, margin = 60, 0.05, 0.05
-    share = level / (k * (k - 1))
-
-    def limits(count, at):
-        low = beta.ppf(at, count, n - count + 1) if count else 0.0
-        high = beta.ppf(1 - at, count + 1, n - count) if count < n else 1.0
-        return low, high
-
+    share = level / (k * (k - 1) / 2)
     test = TrendTest(
         margin=margin, knowledge=INDICATOR, horizon=n, refute_level=level, support_level=level
     )
-    second, fell = 10, 0
-    for count in range(20, 42):
-        groups = [count, second, *([second] * (k - 2))]
-        samples = [np.arange(n) < c for c in groups]
-        status = test.decide([x.astype(float) for x in samples])[0]
-        falls = bool(limits(count, share)[0] - limits(second, share)[1] > margin)
-        assert (status == "fails") is falls
-        fell += falls
-    assert 0 < fell < n
+    by_limits = replace(test, knowledge=UNIT)
+    second, fell = 10, {True: 0, False: 0}
+    for count in range(20, 42, 3):
+        groups = [outcome(c, n) for c in (count, second, *([second] * (k - 2)))]
+        # the second share is said to be smaller by at most the margin: p_2 - p_1 >= -margin
+        falls = excludes_difference(Count(second, n), Count(count, n), -margin, share)
+        assert (test.decide(groups)[0] == "fails") is falls
+        fell[falls] += 1
+        below, above = (
+            LowerTest(knowledge=known, target=target, level=share / 2, horizon=n)
+            for known, target in ((UNIT, 0.5), (UNIT.mirrored(), -0.5))
+        )
+        wide = below.limit(groups[0]) + above.limit(-groups[1]) > margin
+        assert (by_limits.decide(groups)[0] == "fails") is bool(wide)
+    assert min(fell.values()) > 0
 
 
 def test_a_tie_speaks_for_neither_method():

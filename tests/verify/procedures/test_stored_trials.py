@@ -404,7 +404,7 @@ def test_the_sequences_of_a_trend_share_the_level_and_a_fall_is_shown_as_it_is(r
         support_level=LEVEL,
     )
     words = set()
-    for count in range(90, 98):
+    for count in range(84, 98):
         counts = [60, 60, count, 60, 60, 60]
         samples = [(np.arange(128) < n).astype(float)[:, None] for n in counts]
         evidence = claim.decide(run(COIN, list(zip(cells, samples, strict=True))), LEVEL)
