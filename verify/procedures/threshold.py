@@ -16,7 +16,7 @@ from trials.checks import InvalidParameter
 from trials.run.cell import Params
 from trials.run.engine import Demand
 from trials.run.store import Table
-from verify.decisions.combine import CellDecision, Status, combine, worst
+from verify.decisions.combine import CellDecision, Status, combine, worse, worst
 from verify.decisions.rates import Side, along, decide_rate, fit_power_law, log_design
 from verify.decisions.thresholds import Design, ThresholdFit
 from verify.evidence import Evidence, EvidenceTable, Figure, Series, Verdict
@@ -48,12 +48,14 @@ class Sized:
     """One cell's draws: for each size that was tried, successes and trials.
 
     ``observed`` holds the trials of every size, in the order in which the sizes were first tried.
+    ``otherwise`` is the fit with failed trials as successes, where an equality has any.
     """
 
     params: Params
     counts: Mapping[int, tuple[int, int]]
     observed: tuple[Observed, ...]
     fit: ThresholdFit
+    otherwise: ThresholdFit | None = None
 
     @property
     def n_failed(self) -> int:
@@ -77,7 +79,8 @@ class Threshold(Valued, Sampled):
     cells : parameters without the size.
     size : name of the experiment's parameter that is searched, an integer.
     grid : ``cell -> `` ascending sizes, e.g. by `verify.decisions.thresholds.log_grid`.
-    success : ``(trials, cell) -> (n_trials,)`` bool.  A failed trial is no success.
+    success : ``(trials, cell) -> (n_trials,)`` bool.  A failed trial is no success, and it is one
+        where the statement is that smaller sizes do not work.  An equality must hold with both.
     event : success in words.
     scaling : names of the symbols along which the required constant is compared.  Any other symbol
         of the statement must vary between the cells.  Nothing is known of its domain, so that the
@@ -234,8 +237,12 @@ class Threshold(Valued, Sampled):
             f"cell at most {self.sampling.max_trials}. Sampling ends when the ratio of the limits "
             f"is at most {self.precision:g}. Binomial regression gives profile-likelihood limits "
             f"over three links. Where all links are refused, the limits use no model. The limits "
-            f"are compared with {asked}. A failed "
-            "trial is no success."
+            f"are compared with {asked}. "
+            + {
+                "at most": "A failed trial is no success.",
+                "at least": "A failed trial counts as a success.",
+                "equals": "The equality must hold with failed trials as successes and without.",
+            }[self.side]
         )
 
     def _design(self, cell: Params, level: float) -> Design:
@@ -274,13 +281,34 @@ class Threshold(Valued, Sampled):
                 return demand
             (drawn[size],) = self.sampling.observed(store, [at], [wanted])
             counts[size] = self._count(drawn[size])
-        fit = design.fit(counts)
-        return Sized(params=cell, counts=counts, observed=tuple(drawn.values()), fit=fit)
+        return self._sized(design, cell, counts, list(drawn.values()))
 
-    def _count(self, observed: Observed) -> tuple[int, int]:
-        """Successes and trials."""
+    def _sized(
+        self,
+        design: Design,
+        cell: Params,
+        counts: Mapping[int, tuple[int, int]],
+        drawn: Sequence[Observed],
+    ) -> Sized:
+        """The fit of a cell's draws, and the one with failed trials as successes if it is asked."""
+        otherwise = None
+        if self.side == "equals" and any(o.table.n_failed for o in drawn):
+            most = {o.params[self.size]: self._count(o, failed_too=True) for o in drawn}
+            otherwise = design.fit(most)
+        return Sized(
+            params=cell,
+            counts=counts,
+            observed=tuple(drawn),
+            fit=design.fit(counts),
+            otherwise=otherwise,
+        )
+
+    def _count(self, observed: Observed, *, failed_too: bool = False) -> tuple[int, int]:
+        """Successes and trials.  A failed trial counts against the statement."""
         good = np.asarray(self.success(observed.table, observed.params), dtype=np.bool_)
-        return int((good & ~observed.table.failed).sum()), observed.table.n_trials
+        lost = observed.table.failed
+        kept = good | lost if failed_too or self.side == "at least" else good & ~lost
+        return int(kept.sum()), observed.table.n_trials
 
     def _follow(self, store: SwappedTrials, cell: Params, level: float) -> Demand | Sized:
         """A placebo at the sizes and with the numbers of trials that the claim's own trials had."""
@@ -292,8 +320,7 @@ class Threshold(Valued, Sampled):
             (found,) = self.sampling.observed(store, [o.params], [o.table.n_trials])
             counts[o.params[self.size]] = self._count(found)
             drawn.append(found)
-        fit = self._design(cell, level).fit(counts)
-        return Sized(params=cell, counts=counts, observed=tuple(drawn), fit=fit)
+        return self._sized(self._design(cell, level), cell, counts, drawn)
 
     def _select_sized(self, store: Trials, level: float) -> list[Sized]:
         played = [self._play(store, cell, level) for cell in self.cells]
@@ -304,15 +331,20 @@ class Threshold(Valued, Sampled):
         sized = self._select_sized(store, level)
         tables = [self._table(sized)]
         sharpness: list[str] = []
+        ways = [sized]
+        if any(z.otherwise for z in sized):
+            ways.append([replace(z, fit=z.otherwise or z.fit) for z in sized])
         if self.scaling:
-            verdict, summary, rows, sharpness = self.compare_growth(sized, level)
+            compared = [self.compare_growth(way, level) for way in ways]
+            verdict = worst([found[0] for found in compared])
+            _, summary, rows, sharpness = next(found for found in compared if found[0] is verdict)
             if rows:
                 columns = ("towards larger", "growth", "se", "lower", "upper", "verdict")
                 title = "Growth of the threshold over the stated order, per unit log"
                 tables.append(EvidenceTable(title=title, columns=columns, rows=rows))
             cells = [self._row(z, "open" if not z.fit.resolved else "holds", None) for z in sized]
         else:
-            cells = [self._compare(z) for z in sized]
+            cells = [worse([self._compare(z) for z in each]) for each in zip(*ways, strict=True)]
             verdict, summary = combine(cells)
         figures, notes = (self._figure(sized),), self._notes(sized)
         return self.evidence(

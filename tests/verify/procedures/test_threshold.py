@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import sympy as sp
 
@@ -12,10 +13,10 @@ from tests.verify.toys import DOSE, tried
 from trials.checks import InvalidParameter
 from trials.run.engine import ensure
 from trials.run.executors import make_executor
-from trials.run.store import RunStore
-from verify.decisions.thresholds import log_grid
+from trials.run.store import RunStore, Table
+from verify.decisions.thresholds import fit_threshold, log_grid
 from verify.evidence import Verdict
-from verify.procedures.base import Presentation, Sampling
+from verify.procedures.base import Observed, Presentation, Sampling
 from verify.procedures.pages import phase_diagram
 from verify.procedures.threshold import Sized, Threshold
 
@@ -234,6 +235,73 @@ def test_failed_trials_are_no_successes(tmp_path):
     evidence, _ = tried(at_a_size(lost=0.3, needs=(100.0,)), tmp_path)
     assert evidence.n_failed > 0
     assert evidence.cells[0].observed > 110
+
+
+def lost_at(build, sizes):
+    """`DOSE` with a third of the trials lost at each size, as the claim counts the draws."""
+    drawn = [
+        Observed(params={"n": size}, table=Table(
+            columns=("success",),
+            values=np.where(np.arange(96) % 3 == 0, np.nan, float(size > 100))[:, None],
+            failed=np.arange(96) % 3 == 0,
+            reasons=(),
+        ))
+        for size in sizes
+    ]  # fmt: skip
+    return [build._count(o) for o in drawn]
+
+
+@pytest.mark.parametrize(
+    ("relation", "counted"),
+    [(r"\le", [(0, 96), (64, 96)]), (r"\ge", [(32, 96), (96, 96)]), ("=", [(0, 96), (64, 96)])],
+)
+def test_failed_trials_count_on_the_side_that_speaks_against_the_statement(relation, counted):
+    """More are needed where they are no successes, fewer where they are."""
+    assert lost_at(at_a_size(relation=relation), [50, 200]) == counted
+
+
+@pytest.mark.parametrize(
+    ("relation", "factor", "lost", "supported"),
+    [
+        (r"\ge", 0.8, 0.0, True),
+        (r"\ge", 1.2, 0.3, False),
+        ("=", 1.0, 0.0, True),
+        ("=", 1.58, 0.3, False),
+    ],
+)
+def test_no_failed_trial_speaks_for_a_stated_threshold(tmp_path, relation, factor, lost, supported):
+    """Success is even at 100.  Where 30 per cent are lost it is even at 158, with them at 63."""
+    settings = {"needs": (100.0,), "slope": 2.0, "max_trials": 2048, "lost": lost}
+    evidence, _ = tried(at_a_size(factor * need, relation, **settings), tmp_path)
+    assert (evidence.verdict is Verdict.SUPPORTED) is supported
+    assert (evidence.n_failed > 0) is (lost > 0)
+
+
+def test_an_equality_of_growth_holds_with_failed_trials_as_successes_and_without():
+    """Without them the required constant is one in all cells.  With them it grows like d."""
+    build = scaling(d / p**2)
+
+    def fit(cell, threshold):
+        sizes = [threshold * 2.0**k for k in (-2, -1, 0, 1, 2)]
+        successes = (0, 4, 16, 28, 32)
+        return fit_threshold(sizes, successes, [32] * 5, level=0.05)
+
+    fits = [fit(cell, cell["need"]) for cell in build.cells]
+    grown = [fit(cell, cell["need"] * build.values(cell)["d"]) for cell in build.cells]
+    unknown = [replace(f, upper=math.inf) for f in fits]
+    for second, expected in (
+        ([None] * len(fits), Verdict.SUPPORTED),
+        (fits, Verdict.SUPPORTED),
+        (grown, Verdict.REFUTED),
+        (unknown, Verdict.INCONCLUSIVE),
+    ):
+        sized = [
+            Sized(params=c, counts={}, observed=(), fit=f, otherwise=g)
+            for c, f, g in zip(build.cells, fits, second, strict=True)
+        ]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Threshold, "_select_sized", lambda *_, found=sized: found)
+            assert build.decide(None, 0.05).verdict is expected
 
 
 def test_stopping_and_going_on_changes_nothing(tmp_path):
