@@ -223,12 +223,14 @@ class Printed:
     tolerance : half a unit of the last printed digit, or the error of reading a figure.  It is
         absolute and > 0.
     se : standard error of the paper's own number where it is a mean of few runs, else zero.
+    runs : the number of these runs, two or more where ``se`` is not zero.
     """
 
     at: Mapping[str, Any]
     value: float
     tolerance: float
     se: float = 0.0
+    runs: int = 0
 
     def __post_init__(self) -> None:
         """Refuse a number that cannot be compared with anything."""
@@ -236,6 +238,11 @@ class Printed:
             raise ValueError(
                 f"printed value {self.value} +- {self.tolerance} (se {self.se}) must be finite, "
                 "with a tolerance > 0 and a standard error >= 0"
+            )
+        if self.se > 0 and self.runs < 2:
+            raise ValueError(
+                f"printed value {self.value} has a standard error of {self.runs} runs: give the "
+                "number of runs that it comes from (runs=, two or more)"
             )
 
 

@@ -63,6 +63,10 @@ def test_a_printed_number_is_typeset_with_its_tolerance():
         Printed(at={}, value=float("nan"), tolerance=1.0)
     with pytest.raises(ValueError, match="tolerance > 0"):
         Printed(at={}, value=1.0, tolerance=0.0)
+    for runs in (0, 1):
+        with pytest.raises(ValueError, match=f"standard error of {runs} runs: give the number"):
+            Printed(at={}, value=1.0, tolerance=0.1, se=0.2, runs=runs)
+    assert Printed(at={}, value=1.0, tolerance=0.1, se=0.2, runs=2).runs == 2
 
 
 def test_a_trend_is_printed_as_an_arrow():

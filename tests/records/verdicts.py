@@ -183,7 +183,7 @@ def of_printed_numbers() -> Calls:
 
     def printed(x: np.ndarray, value: float, estimand: Any, se: float, known: Knowledge) -> Any:
         test = ReproductionTest(
-            printed=Printed(at={}, value=value, tolerance=0.06, se=se),
+            printed=Printed(at={}, value=value, tolerance=0.06, se=se, runs=4),
             knowledge=known, horizon=1024, estimand=estimand, **LEVELS,
         )  # fmt: skip
         return test.decide(x, n_failed=1)

@@ -367,13 +367,17 @@ def comparison_worlds() -> list[World]:
 
 
 def _reproduction(draw: Draw, truth: float, known: Knowledge, wrong: str, estimand: str, se: float):  # type: ignore[no-untyped-def]
-    """The printed value is such that the truth lies exactly at the end of its tolerance."""
-    tolerance = 0.05
+    """The printed value is such that the truth lies exactly at the end of its tolerance.
+
+    Where it has an error, it is the mean of four normal runs with their own standard error.
+    """
+    tolerance, runs = 0.05, 4
 
     def batch(rng: np.random.Generator) -> int:
-        value = truth - tolerance + se * float(rng.standard_normal())
+        own = 2.0 * se * rng.standard_normal(runs)
+        value, error = truth - tolerance + float(own.mean()), float(own.std(ddof=1)) / 2.0
         test = ReproductionTest(
-            printed=Printed(at={}, value=value, tolerance=tolerance, se=se),
+            printed=Printed(at={}, value=value, tolerance=tolerance, se=error, runs=runs),
             knowledge=known,
             horizon=LOOKS[-1],
             refute_level=LEVEL,

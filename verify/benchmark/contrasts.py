@@ -79,7 +79,7 @@ def paired_ratio(a: FloatArray, b: FloatArray) -> FloatArray:
     if np.any(a < 0) or np.any(b < 0):
         raise InvalidParameter("a ratio needs values that are not negative")
     bad_a, bad_b = ~np.isfinite(a), ~np.isfinite(b)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         same = (a == b) | (np.abs(a - b) <= SAME * np.maximum(a, b)) | (bad_a & bad_b)
         ratio = np.where(same, 1.0, a / b)
     ratio[bad_a & ~bad_b] = math.inf

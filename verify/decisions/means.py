@@ -48,8 +48,11 @@ Side = Literal["at most", "at least", "equals"]
 _LARGEST_BET = 0.98  # share of the wealth: a bet of all would end at one lowest value
 _RATIO = 2.0  # between the sizes of two bets: at worst 8/9 of the best growth is reached
 _ONE_ARRAY = 1 << 16  # entries: larger problems go bet by bet, which is then as fast
+#: Relative differences up to here are rounding, where values without a variance are compared.
+ROUNDING = 1e-9
 #: The reason of a cell that limits decide which are valid for many trials only.
 ASYMPTOTIC = "asymptotic limits"
+_SQUARES = 1e-150  # deviations below it have squares that lose their digits, or all of them
 _MIN_ASYMPTOTIC = 256  # trials below which no limit theorem is used
 _MAX_SHARE = 0.1  # of the sum of third powers that one value may have
 _MAX_SKEW_ERROR = 0.25  # relative error of a tail probability that skewness may cause
@@ -208,8 +211,8 @@ class LowerTest:
 
     def rejects(self, x: FloatArray, m: float) -> bool:
         """Whether "mean <= m" is rejected by the trials ``x``."""
-        if self.knowledge.variance == 0.0:
-            return bool(np.any(x > m))
+        if self.knowledge.variance == 0.0:  # each value is the mean, up to rounding
+            return bool(np.any((x > m) & ~np.isclose(x, m, rtol=ROUNDING, atol=0.0)))
         if self.exact:
             return log_wealth(x, m, self.knowledge, *self._sizes()) >= -math.log(self.level)
         return self.asymptotic_limit(x) > m
@@ -274,10 +277,12 @@ def mean_and_deviation(x: FloatArray, ddof: int = 0) -> tuple[float, float]:
     """The mean and the standard deviation of finite values, also where a sum or square overflows.
 
     A run that is about to diverge has such values.  With an infinite mean no search would end.
+    Squares of tiny values are zero, and with a deviation of zero every difference would be shown.
     """
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         mean, deviation = float(x.mean()), float(x.std(ddof=ddof))
-    if math.isfinite(mean) and math.isfinite(deviation):
+    seen = _SQUARES <= deviation < math.inf or x.min() == x.max()
+    if math.isfinite(mean) and seen:
         return mean, deviation
     scale = float(np.abs(x).max())
     return scale * float((x / scale).mean()), scale * float((x / scale).std(ddof=ddof))
@@ -438,6 +443,12 @@ def as_values(
             f"a trial's value {value:.6g} must lie in the declared range "
             f"[{knowledge.low:g}, {knowledge.high:g}]"
         )
+    if knowledge.variance == 0.0 and values.size and np.all(np.isfinite(values)):
+        apart = float(values.max() - values.min())
+        if apart > ROUNDING * float(np.abs(values).max()):
+            raise InvalidParameter(
+                f"two trials have values {apart:.3g} apart, and the declared variance is zero"
+            )
     return values
 
 

@@ -122,7 +122,9 @@ class SearchResult:
         if self.found:
             point = ", ".join(f"{k}={_spell(v)}" for k, v in (self.witness or {}).items())
             return f"counterexample at {point}: violation {self.violation:.3g}"
-        return f"no counterexample at {self.n_evaluations} points; closest {self.largest:.3g}"
+        n_tried = self.n_evaluations - self.n_undefined
+        without = f"; at {self.n_undefined} more it has no value" if self.n_undefined else ""
+        return f"no counterexample at {n_tried} points; closest {self.largest:.3g}{without}"
 
 
 def _spell(value: Any) -> str:

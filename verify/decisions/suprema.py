@@ -3,7 +3,8 @@ r"""Suprema that an optimiser bounds from below: they may refute or measure, and
 A trial maximises :math:`f(\theta)` over a set and reports the best value that it found, which is
 at most the supremum.  If that lower bound exceeds the stated limit in more than a share
 :math:`\delta` of the trials, so does the supremum, and the statement is false.  If it does not,
-nothing follows: a better optimiser might.  The type of a decision knows no support: `SupVerdict`
+nothing follows: a better optimiser might.  A value that attains the limit, and is above it by a
+rounding, does not exceed it.  The type of a decision knows no support: `SupVerdict`
 has three words, and a fourth is refused when the record is made.
 """
 
@@ -18,7 +19,7 @@ import numpy as np
 
 from trials.checks import InvalidParameter
 from verify.decisions.combine import CellDecision, Status
-from verify.decisions.probability import ProbabilityDecision, decide_probability
+from verify.decisions.probability import ROUNDING, ProbabilityDecision, decide_probability
 from verify.decisions.sequences import FloatArray, quantile_lower
 from verify.evidence import Verdict
 
@@ -113,7 +114,7 @@ def decide_supremum(
     if any(not limit > 0 for limit in limits):
         raise InvalidParameter("limits must be > 0 in every cell")
     ratios = [np.asarray(b, dtype=np.float64) / b_c for b, b_c in zip(best, limits, strict=True)]
-    exceeded = [int(np.sum(r > 1.0)) for r in ratios]
+    exceeded = [int(np.sum(r > 1.0 + ROUNDING)) for r in ratios]
     n_trials = [r.size + n for r, n in zip(ratios, lost, strict=True)]
     # A failed trial found nothing, so it counts as a trial that does not exceed.
     tested: ProbabilityDecision = decide_probability(exceeded, n_trials, list(deltas), level)

@@ -21,6 +21,7 @@ from trials.checks import InvalidParameter
 from trials.run.cell import Params
 from trials.run.store import Table
 from verify.decisions.combine import worst
+from verify.decisions.means import mean_and_deviation
 from verify.decisions.rates import (
     ContractionFit,
     PowerLawFit,
@@ -226,7 +227,8 @@ class Rate(Sampled):
         values = np.where(observed.table.failed, np.inf, self.statistic(observed.table))
         if not np.all(np.isfinite(values)):
             return np.inf, np.inf
-        return float(values.mean()), float(values.std(ddof=1) / np.sqrt(values.size))
+        mean, deviation = mean_and_deviation(values, ddof=1)
+        return mean, deviation / math.sqrt(values.size)
 
     def _verdict(
         self, fit: PowerLawFit, level: float

@@ -112,6 +112,13 @@ class Vacuity(Stated):
         )
 
     @property
+    def _asked(self) -> str:
+        """What is evaluated, in words.  Not every statement has a trivial bound beside it."""
+        if self.trivial is None:
+            return "the conditions hold"
+        return "the conditions hold and the bound is below the trivial one"
+
+    @property
     def _letter(self) -> str:
         return latex(sp.Symbol(self.along), self.statement.publication.notation)
 
@@ -144,7 +151,9 @@ class Vacuity(Stated):
         biting = [s for s in found if s.bites]
         begins = min((s.begins for s in found), key=lambda o: o.log_size)
         largest_log = self.largest_power * math.log(10)
-        onset = f"both do so for ${self._letter}$ {begins.text(largest_log)}"
+        onset = f"they do so for ${self._letter}$ {begins.text(largest_log)}"
+        if len(found) > 1:
+            onset = f"where it is earliest, {onset}"
         if begins.never:
             onset = f"they do so at no ${self._letter}$ up to $10^{{{self.largest_power:g}}}$"
         if self.claimed:
@@ -153,10 +162,7 @@ class Vacuity(Stated):
             verdict = Verdict.SUPPORTED if biting else Verdict.VACUOUS
         return Evidence(
             verdict=verdict,
-            summary=(
-                "the conditions hold and the bound is below the trivial one at "
-                f"{len(biting)} of {len(found)} settings; {onset}"
-            ),
+            summary=(f"{self._asked} at {len(biting)} of {len(found)} settings; {onset}"),
             level=level,
             n_trials=0,
             cells=[self._cell(s) for s in found],

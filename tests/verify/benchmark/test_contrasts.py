@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -66,6 +67,13 @@ def test_failures_count_as_infinitely_bad_and_two_of_them_as_equal():
     both = rule.contrast("a", "b", bad, bad)
     assert (both.state, both.estimate.value) == ("narrow", 1.0)
     assert rule.estimate(bad).value == math.inf
+
+
+def test_a_ratio_beyond_all_floats_is_infinitely_bad_and_warns_nobody():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ratio = paired_ratio(np.array([1e300, 1e-300]), np.array([1e-300, 1e300]))
+    assert ratio.tolist() == [math.inf, 0.0]
 
 
 def test_a_limit_without_evidence_is_the_end_of_what_a_value_can_be():

@@ -348,10 +348,40 @@ def test_a_limit_by_a_small_variance_may_exceed_the_mean_and_is_never_above_the_
 def test_a_mean_and_a_deviation_are_numpys_and_scale_where_theirs_overflow(ddof):
     x = np.random.default_rng(3).gamma(2.0, 1.0, 50)
     assert mean_and_deviation(x, ddof) == (x.mean(), x.std(ddof=ddof))
-    for power in (600, 1020):  # squares overflow, and then sums
+    for power in (600, 1020, -600, -900):  # squares overflow, and then sums, or are zero
         scale = 2.0**power
         found = mean_and_deviation(-x * scale, ddof)
         assert found == pytest.approx((-x.mean() * scale, x.std(ddof=ddof) * scale), rel=1e-12)
+
+
+@pytest.mark.parametrize("power", [-500, -540, -700, 540, 700])
+def test_a_verdict_does_not_depend_on_the_unit_of_the_values(power):
+    """Squares of small values are zero.  With a deviation of zero every mean would be above 0."""
+    x, unit = np.random.default_rng(8).standard_normal(1024), 2.0**power
+    x -= x.mean() - 0.04  # 1.3 standard errors above 0
+    for bound, status in ((0.0, "open"), (-0.5, "fails"), (0.5, "holds")):
+        test = mean_test(bound, knowledge=Knowledge(asymptotic=True))
+        moved = replace(test, bound=bound * unit)
+        plain, scaled = decide_mean(x, test), decide_mean(x * unit, moved)
+        assert (plain.status, scaled.status) == (status, status)
+        for name in ("observed", "se", "lower", "upper"):
+            assert getattr(scaled, name) == pytest.approx(getattr(plain, name) * unit, rel=1e-9)
+
+
+def test_values_of_no_variance_are_compared_up_to_rounding():
+    """Each value is the mean: 0.1 + 0.2 does not exceed 0.3, and 0.3 does exceed 0.29."""
+    known = Knowledge(variance=0.0)
+    x, off = np.full(4, 0.1 + 0.2), np.zeros(4, dtype=np.bool_)
+    for side in ("at most", "at least"):
+        assert decide_trials(x, off, mean_test(0.3, side, knowledge=known)).status == "open"
+    assert decide_trials(x, off, mean_test(0.29, knowledge=known)).status == "fails"
+    assert decide_trials(x, off, mean_test(0.31, knowledge=known)).status == "holds"
+    nearly = np.r_[x, 0.3]
+    assert (
+        decide_trials(nearly, np.zeros(5, bool), mean_test(0.31, knowledge=known)).status == "holds"
+    )
+    with pytest.raises(InvalidParameter, match=r"0\.01 apart, and the declared variance is zero"):
+        decide_trials(np.r_[x, 0.31], np.zeros(5, bool), mean_test(0.4, knowledge=known))
 
 
 def test_bounds_that_allow_everything_are_trivial():

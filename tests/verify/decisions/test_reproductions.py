@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import t as student
 
 from bounds.statement import Printed
 from verify.decisions.means import Knowledge, LowerTest
@@ -15,9 +15,9 @@ from verify.decisions.sequences import quantile_lower, quantile_upper
 UNIT = Knowledge(low=0.0, high=1.0)
 
 
-def reproduction(value, tolerance=0.05, *, se=0.0, knowledge=UNIT, estimand="mean"):
+def reproduction(value, tolerance=0.05, *, se=0.0, runs=5, knowledge=UNIT, estimand="mean"):
     return ReproductionTest(
-        printed=Printed(at={}, value=value, tolerance=tolerance, se=se),
+        printed=Printed(at={}, value=value, tolerance=tolerance, se=se, runs=runs),
         knowledge=knowledge,
         horizon=4096,
         refute_level=0.05,
@@ -45,9 +45,27 @@ def test_the_papers_own_error_widens_the_limits():
     assert plain.decide(SAMPLE).status == "fails"
     assert noisy.decide(SAMPLE).status == "open"
     inner = reproduction(0.6).limits(SAMPLE, 0.025)
-    outer = noisy.limits(SAMPLE, 0.05)
-    assert inner[0] - outer[0] == pytest.approx(norm.isf(0.025) * 0.05)
-    assert outer[1] - inner[1] == pytest.approx(norm.isf(0.025) * 0.05)
+    # Student's quantiles in a table: 12.706, 2.776 and nearly the normal 1.960
+    for runs, quantile in ((2, 12.706), (5, 2.776), (10_000, 1.960)):
+        outer = reproduction(0.6, se=0.05, runs=runs).limits(SAMPLE, 0.05)
+        assert inner[0] - outer[0] == pytest.approx(quantile * 0.05, rel=1e-3)
+        assert outer[1] - inner[1] == pytest.approx(quantile * 0.05, rel=1e-3)
+
+
+def test_true_means_of_few_runs_are_refuted_no_more_often_than_the_level_says():
+    """Our own trials are all 1/2, so that the error is that of the paper's five runs alone.
+
+    With a normal quantile 3 per cent of them are refuted, at a level of 0.2 per cent.
+    """
+    rng = np.random.default_rng(7)
+    own = rng.standard_normal((2000, 5))
+    errors = own.std(axis=1, ddof=1) / math.sqrt(5)
+    known = Knowledge(low=0.0, high=1.0, variance=0.0)
+    refuted = 0
+    for mean, error in zip(own.mean(axis=1), errors, strict=True):
+        test = reproduction(0.5 + mean, 1e-9, se=error, knowledge=known)
+        refuted += replace(test, refute_level=0.002).status(np.full(4, 0.5)) == "fails"
+    assert refuted <= 12  # 2 are expected, more than 12 with probability 2e-7
 
 
 def test_medians_use_order_statistics():
@@ -81,7 +99,7 @@ def test_a_number_is_contradicted_from_each_side_at_half_the_level(se):
     """
     test = replace(reproduction(0.5, 0.05, se=se), refute_level=0.08)
     share = 0.04 / (2 if se else 1)
-    widening = norm.isf(0.04 / 2) * se
+    widening = student.isf(0.04 / 2, 4) * se
     above = LowerTest(knowledge=UNIT, target=0.5, level=share, horizon=4096)
     below = LowerTest(knowledge=UNIT.mirrored(), target=-0.5, level=share, horizon=4096)
     words = set()

@@ -274,6 +274,23 @@ def test_constraints_and_undefined_points_are_counted_and_never_witnesses() -> N
     assert 0.2 <= result.largest_at["x"] < 0.8
 
 
+def test_points_without_a_value_are_not_said_to_be_tried() -> None:
+    tried: list[bool] = []
+
+    def violation(p: dict[str, float]) -> float:
+        tried.append(p["x"] >= 0.9)
+        return -p["x"] if tried[-1] else math.nan
+
+    result = search_counterexample(violation, {"x": Interval(0, 1)}, budget=100, seed=8)
+    with_a_value = sum(tried)
+    assert result.summary == (
+        f"no counterexample at {with_a_value} points; closest {result.largest:.3g}; at "
+        f"{len(tried) - with_a_value} more it has no value"
+    )
+    every = search_counterexample(lambda p: -1.0, {"x": Interval(0, 1)}, budget=100, seed=8)
+    assert every.summary == f"no counterexample at {every.n_evaluations} points; closest -1"
+
+
 def test_every_range_reaches_both_its_ends_and_stays_inside() -> None:
     ranges = (Interval(-2, 3), LogInterval(1e-3, 7.0), IntRange(2, 9), IntRange(1, 10**7, log=True))
     for r in ranges:

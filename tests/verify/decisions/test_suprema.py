@@ -53,6 +53,15 @@ def test_a_value_at_the_limit_does_not_exceed_it() -> None:
     assert (cell.exceeded, cell.largest, cell.status) == (0, 1.0, "open")
 
 
+def test_a_limit_that_is_attained_is_not_exceeded_by_a_rounding() -> None:
+    """The largest Rayleigh quotient is an eigenvalue, here 0.1 + 0.2 where 0.3 is stated."""
+    attained = np.full(100, 0.1 + 0.2)
+    assert attained[0] > 0.3
+    decision = decide_supremum([attained], [0.3], [0.0], 0.01)
+    assert decision.verdict is Verdict.INCONCLUSIVE
+    assert decide_supremum([1.001 * attained], [0.3], [0.0], 0.01).verdict is Verdict.REFUTED
+
+
 def test_a_cell_of_failed_trials_only_decides_nothing() -> None:
     decision = decide_supremum([np.empty(0)], [1.0], [0.1], 0.01, failed=[20])
     (cell,) = decision.cells

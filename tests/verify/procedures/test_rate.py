@@ -115,6 +115,18 @@ def test_where_the_bound_is_loose_the_sharper_exponent_is_reported(tmp_path):
     assert "support exponent -0.5" in evidence.sharpness[0]
 
 
+@pytest.mark.parametrize("unit", [2.0**-600, 2.0**600])
+def test_the_error_of_a_cells_mean_has_the_unit_of_its_values(unit, tmp_path):
+    """Squares of such values are zero or infinite."""
+    plain, _ = tried(power_law(-0.5), tmp_path)
+    build = replace(power_law(-0.5), statistic=lambda table: table["error"] * unit)
+    (tmp_path / "scaled").mkdir()
+    scaled, _ = tried(build, tmp_path / "scaled")
+    assert scaled.verdict is plain.verdict
+    for a, b in zip(plain.cells, scaled.cells, strict=True):
+        assert (b.observed, b.se) == pytest.approx((a.observed * unit, a.se * unit), rel=1e-12)
+
+
 def test_a_failed_trial_makes_the_claim_inconclusive(tmp_path):
     evidence, _ = tried(power_law(-0.5, lost=0.01), tmp_path)
     assert evidence.verdict is Verdict.INCONCLUSIVE

@@ -110,6 +110,21 @@ def test_the_statements_own_conditions_decide(tmp_path):
     assert round(evidence.cells[0].bound) == math.ceil(1000 * math.log(20))
 
 
+def test_the_summary_says_what_was_compared_and_where_it_begins(tmp_path):
+    """Without a trivial bound none is compared.  Of several settings one has the earliest size."""
+    conditions_alone, _ = tried(claim(stated(100 * d), ((400, 20),)), tmp_path)
+    assert conditions_alone.summary == (
+        r"the conditions hold at 0 of 1 settings; they do so for $n$ from $2\,000$ on"
+    )
+    bounded = stated(d, terms=(Term(name="b", expr=10 * D / sp.sqrt(n)),))
+    settings = ((400, 20), (50, 200))
+    both, _ = tried(claim(bounded, settings, trivial=D), tmp_path, seed=1)
+    assert both.summary == (
+        "the conditions hold and the bound is below the trivial one at 1 of 2 settings; where it "
+        "is earliest, they do so for $n$ from $101$ on"
+    )
+
+
 def test_a_bound_above_the_trivial_one_is_vacuous(tmp_path):
     bounded = stated(d, terms=(Term(name="b", expr=1e6 * D / sp.sqrt(n)),))
     evidence, _ = tried(claim(bounded, trivial=D), tmp_path)
