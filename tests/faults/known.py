@@ -112,8 +112,8 @@ KNOWN: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "verify/procedures/rate.py",
-        "values.std(ddof=1) / np.sqrt(values.size)",
-        "values.std(ddof=1)",
+        "deviation / math.sqrt(values.size)",
+        "deviation",
     ),
     (
         "verify/decisions/constants/problem.py",

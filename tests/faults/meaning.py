@@ -2214,8 +2214,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         DECISIONS + "reproductions.py",
-        "float(scipy.stats.norm.isf(level / 2)) * self.printed.se",
-        "float(scipy.stats.norm.isf(level)) * self.printed.se",
+        "scipy.stats.t.isf(level / 2, self.printed.runs - 1)",
+        "scipy.stats.t.isf(level, self.printed.runs - 1)",
         "the paper's error takes the whole level",
         "verify/decisions/test_reproductions",
     ),
@@ -3729,8 +3729,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "verify/decisions/means.py",
-        "return bool(np.any(x > m))",
-        "return bool(np.all(x > m))",
+        "return bool(np.any((x > m) & ",
+        "return bool(np.all((x > m) & ",
         "a mean without variance is above a bound only where every trial is",
         "verify/decisions/test_means",
         missed=True,
