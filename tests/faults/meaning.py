@@ -1396,8 +1396,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         BENCHMARK + "running.py",
-        "good = values[(failed == 0) & np.isfinite(values)]",
-        "good = values[np.isfinite(values)]",
+        "good = values[(failed == 0) & np.isfinite(values)",
+        "good = values[np.isfinite(values)",
         "the CPU seconds of failed fits enter the mean",
         "verify/benchmark/test_running",
         missed=True,
@@ -4285,9 +4285,9 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "verify/benchmark/running.py",
-        "if not good.size or np.all(good == MISSING):",
-        "if not good.size or np.any(good == MISSING):",
-        "a mean is left out where one trial has no value",
+        " & (values != MISSING)]",
+        "]",
+        "the mark of a trial without a value enters the mean",
         "verify/benchmark/test_twins",
     ),
     Meaning(
@@ -4408,8 +4408,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "verify/benchmark/tables.py",
-        "y = np.where(y == classes[1], 1.0, -1.0)",
-        "y = np.where(y == classes[0], 1.0, -1.0)",
+        "y = np.where(y == 1.0, 1.0, -1.0)",
+        "y = np.where(y == 0.0, 1.0, -1.0)",
         "the larger value is the class -1",
         "verify/benchmark/test_twins",
     ),
@@ -6793,8 +6793,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "verify/benchmark/isolated.py",
-        "        _local.worker = None\n        worker.end()\n",
-        "        worker.end()\n",
+        "        _local.worker = None\n",
+        "",
         "the process of a fit that was ended is asked again",
         "verify/benchmark/test_isolated",
     ),

@@ -7,7 +7,7 @@ number of clusters that the federation tells, the loss of its responses, and a s
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -134,30 +134,45 @@ def shipped(name: str, options: Mapping[str, Any], context: Context) -> Any:
     InvalidParameter : an option that it does not have, or an oracle without known clusters.
     """
     entry = SHIPPED[name]
-    make = _estimators()[entry.estimator]
-    known = _parameters(entry.estimator)
-    unknown = sorted(set(options) - known)
-    if unknown:
-        raise InvalidParameter(
-            f"method {name} has no option {unknown[0]!r}; it has {', '.join(sorted(known))}"
-        )
-    if context.response == "logistic" and "loss" not in known:
-        raise InvalidParameter(
-            f"method {name} has the squared loss only; these responses are classes"
-        )
+    require_possible(name, options, context.response, clusters_known=context.labels is not None)
+    make, known = _estimators()[entry.estimator], _parameters(entry.estimator)
     told = {
         "n_clusters": context.k,
         "loss": {"linear": "squared", "logistic": "logistic"}[context.response],
         "random_state": context.seed,
     }
     if entry.oracle:
-        if context.labels is None:
-            raise InvalidParameter(f"method {name} needs known clusters; this federation has none")
         told["labels"] = context.labels
     if entry.near is not None:
         told["init"] = near_start(name, entry.near, context)
     given = {key: value for key, value in told.items() if key in known}
     return make(**{**given, **entry.fixed, **options})
+
+
+def require_possible(
+    name: str, options: Iterable[str], response: str, *, clusters_known: bool
+) -> None:
+    """Refuse a shipped method every fit of which would fail.
+
+    Raises
+    ------
+    InvalidParameter : an option that it does not have, a loss that it does not have, or an oracle
+        without known clusters.
+    """
+    entry = SHIPPED[name]
+    _estimators()  # without scikit-learn there is none
+    known = _parameters(entry.estimator)
+    unknown = sorted(set(options) - known)
+    if unknown:
+        raise InvalidParameter(
+            f"method {name} has no option {unknown[0]!r}; it has {', '.join(sorted(known))}"
+        )
+    if response == "logistic" and "loss" not in known:
+        raise InvalidParameter(
+            f"method {name} has the squared loss only; these responses are classes"
+        )
+    if entry.oracle and not clusters_known:
+        raise InvalidParameter(f"method {name} needs known clusters; this federation has none")
 
 
 def near_start(name: str, share: float, context: Context) -> FloatArray:

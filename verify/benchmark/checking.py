@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,13 +10,29 @@ import numpy as np
 
 from trials.checks import InvalidParameter
 from verify.benchmark.federation import FEDERATION, draw
+from verify.benchmark.fitting import measure
 from verify.benchmark.isolated import FitFailed, TooLong, fit_isolated
 from verify.benchmark.methods import Method
+from verify.benchmark.metrics import MISSING
 from verify.benchmark.tables import response_of
 
+#: What a method must have after ``fit``, where a metric reads it.
+_READS = {
+    "error": "models_ and labels_",
+    "worst": "models_ and labels_",
+    "ari": "labels_",
+    "recovered": "labels_",
+    "rounds": "n_rounds_",
+    "floats-up": "floats_up_",
+    "floats-down": "floats_down_",
+}
 
-def check_own(method: Method, federation: Mapping[str, Any], limit: float) -> None:
+
+def check_own(method: Method, federation: Mapping[str, Any], limit: float, metric: str) -> None:
     """Fit one's own method once on six clients with the federation's features and responses.
+
+    ``metric`` is the one that decides.  A method without what it reads would count as infinitely
+    bad, although no fit of it fails.
 
     Raises
     ------
@@ -34,7 +51,7 @@ def check_own(method: Method, federation: Mapping[str, Any], limit: float) -> No
     small = draw(cell, np.random.default_rng(0))
     for options in method.candidates():
         try:
-            fit_isolated(method.name, [options], small, 0, limit)
+            found = fit_isolated(method.name, [options], small, 0, limit)
         except TooLong:
             raise InvalidParameter(
                 f"{method.text}: a fit of 6 clients takes longer than {limit:g} s: "
@@ -44,3 +61,13 @@ def check_own(method: Method, federation: Mapping[str, Any], limit: float) -> No
             raise InvalidParameter(
                 f"{method.text} fails on 6 clients with 12 rows: {error}"
             ) from None
+        if not np.isfinite(found.scores).all():
+            raise InvalidParameter(
+                f"{method.text} fails on 6 clients with 12 rows: predict returns "
+                f"{found.scores[~np.isfinite(found.scores)][0]}"
+            )
+        if metric in _READS and measure(found, small, math.inf)[metric] == MISSING:
+            raise InvalidParameter(
+                f"{method.text} has no {_READS[metric]} after fit, from which {metric} is "
+                "computed: set it, or compare by --metric held-out"
+            )

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from trials.checks import FloatArray
-from verify.benchmark.design import Benchmark
+from verify.benchmark.design import Benchmark, knows_clusters
 from verify.benchmark.fits import fitted, trial_of
 from verify.benchmark.fitting import oracle_loss
 from verify.benchmark.methods import parse_methods
@@ -54,10 +54,10 @@ def curves(
 
 def curve_figure(benchmark: Benchmark, root: int, n_trials: int) -> Figure | None:
     """The curves of all federations, a panel each, or None where no method has rounds."""
-    panels, known = [], True
+    panels = []
     for federation in benchmark.federations:
         found = curves(benchmark, federation, root, n_trials)
-        known = "data" not in federation
+        known = knows_clusters(federation)
         if found:
             where = f"{benchmark.vary} = {federation[benchmark.vary]}" if benchmark.vary else ""
             panels.append(

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from trials.checks import InvalidParameter, integer_between, real_between
+from verify.benchmark.catalogue import require_possible
 from verify.benchmark.contrasts import Comparing, n_limits
 from verify.benchmark.fits import FIT, federation_of
 from verify.benchmark.methods import parse_methods
@@ -64,6 +65,13 @@ class Benchmark:
         for method in methods:
             for cell in found:
                 FIT.check({**cell, "method": method.text, "limit": self.limit})
+                if not method.own:
+                    require_possible(
+                        method.name,
+                        method.options,
+                        response_of(cell),
+                        clusters_known=knows_clusters(cell),
+                    )
         return replace(self, federations=found, methods=", ".join(m.text for m in methods))
 
     @property
@@ -101,6 +109,11 @@ class Benchmark:
         return cls(**given)
 
 
+def knows_clusters(cell: Mapping[str, Any]) -> bool:
+    """Whether the clusters of a federation's clients are known."""
+    return cell.get("data") in (None, "digits", "glyphs")
+
+
 def require_metric(name: str, cell: Mapping[str, Any]) -> None:
     """Refuse a metric that no fit on a federation has, by which all methods would be equal.
 
@@ -113,8 +126,7 @@ def require_metric(name: str, cell: Mapping[str, Any]) -> None:
         raise InvalidParameter(f"metric={name} needs classes: these responses are numbers")
     if name in ("error", "worst") and data is not None:
         raise InvalidParameter(f"metric={name} needs the true models: rows of {data} have none")
-    known = data in (None, "digits", "glyphs")
-    if name in ("ari", "recovered", "rounds-to-oracle") and not known:
+    if name in ("ari", "recovered", "rounds-to-oracle") and not knows_clusters(cell):
         raise InvalidParameter(f"metric={name} needs the true clusters: rows of {data} have none")
 
 

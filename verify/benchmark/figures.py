@@ -36,6 +36,11 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
+def _median(metric: str) -> str:
+    """The axis of the metric that decides, with its unit."""
+    return f"median {metric} ({'CPU seconds' if metric == 'cpu' else 'dimensionless'})"
+
+
 def _rows(result: Result, method: str) -> list[tuple[FederationResult, MethodResult]]:
     return [(f, r) for f in result.federations for r in f.methods if r.method == method]
 
@@ -74,7 +79,7 @@ def _along(result: Result) -> Figure:
         name=f"benchmark-{result.benchmark.name}-{vary}",
         title=f"{metric} against {_UNITS.get(vary, vary)}",
         xlabel=f"{_UNITS.get(vary, vary)} (dimensionless)",
-        ylabel=f"median {metric} (dimensionless)",
+        ylabel=_median(metric),
         xscale="log" if _log([float(f.params[vary]) for f in result.federations]) else "linear",
         yscale="log" if _log(values) else "linear",
         series=series,
@@ -109,7 +114,7 @@ def _cost(result: Result) -> Figure:
                 Panel(
                     title=f"Error against {name}",
                     xlabel=label,
-                    ylabel=f"median {result.benchmark.metric} (dimensionless)",
+                    ylabel=_median(result.benchmark.metric),
                     xscale="log",
                     yscale="log" if _log(every) else "linear",
                     series=series,

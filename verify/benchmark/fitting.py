@@ -85,7 +85,7 @@ def fit(
     with np.errstate(all="ignore"):
         method.fit(federation.features, federation.responses, clients=federation.clients)
     seconds = time.thread_time() - start
-    labels, models = _models(method, federation.n_clients)
+    labels, models = _models(method, federation)
     counts = tuple(
         float(getattr(method, f"{what}_", MISSING))
         for what in ("n_rounds", "floats_up", "floats_down")
@@ -106,20 +106,28 @@ def fit(
     )
 
 
-def _models(method: Any, m: int) -> tuple[IntArray | None, FloatArray | None]:
+def _models(method: Any, federation: Federation) -> tuple[IntArray | None, FloatArray | None]:
     """Labels (m,) and each client's own model (m, d), as far as the method has them."""
-    labels = getattr(method, "labels_", None)
+    labels, m = getattr(method, "labels_", None), federation.n_clients
     if labels is None:
         return None, None
-    found = np.asarray(labels).astype(np.int64)
-    if found.shape != (m,):
-        raise ValueError(f"labels_ has shape {found.shape}: it must be ({m},), one a client")
+    given = np.asarray(labels)
+    if given.shape != (m,):
+        raise ValueError(f"labels_ has shape {given.shape}: it must be ({m},), one a client")
+    if given.dtype.kind not in "iufb" or not np.array_equal(given, np.round(given)):
+        raise ValueError(f"labels_ must be whole numbers, and they are {given[:3].tolist()}...")
+    found = given.astype(np.int64)
     models = getattr(method, "models_", None)
     if models is None:
         return found, None
     table = np.asarray(models, dtype=np.float64)
     if table.ndim != 2 or found.min() < 0 or found.max() >= len(table):
         raise ValueError(f"models_ of shape {table.shape} must be (k, d), with labels_ below k")
+    if federation.models is not None and table.shape[1] != federation.models.shape[1]:
+        raise ValueError(
+            f"models_ has {table.shape[1]} columns: it must have {federation.models.shape[1]}, "
+            "one a feature"
+        )
     return found, table[found]
 
 

@@ -27,6 +27,7 @@ _MAIN = (
     "sys.path[:] = {path!r}; from verify.benchmark.isolated import serve; serve({descriptor})"
 )
 _START_SECONDS = 60.0  # imports and the kernels' first compilation do not count as a fit
+_END_SECONDS = 5.0  # to end after the pipe is closed
 
 
 class FitFailed(RuntimeError):
@@ -42,6 +43,8 @@ def serve(descriptor: int) -> None:
     from trials.run.block import single_threaded_blas
 
     connection = multiprocessing.connection.Connection(descriptor)
+    with contextlib.suppress(OSError):  # what a method prints is no part of the table or of --json
+        os.dup2(2, 1)
     with single_threaded_blas(), contextlib.suppress(EOFError, BrokenPipeError):
         connection.send_bytes(b"ready")
         while True:
@@ -50,7 +53,7 @@ def serve(descriptor: int) -> None:
                 answer: Fitted | str = fit(name, candidates, federation, seed)
             except InvalidParameter as error:
                 answer = str(error)
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 answer = f"{type(error).__name__}: {error}"
             connection.send_bytes(pickle.dumps(answer))
 
@@ -101,6 +104,9 @@ def fit_isolated(
         answer = pickle.loads(worker.connection.recv_bytes())
     except BaseException as error:  # an interrupt too: its answer would be taken for the next one
         _local.worker = None
+        if isinstance(error, EOFError):  # it ends by itself, with a status of its own
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                worker.process.wait(_END_SECONDS)
         worker.end()
         worker.process.wait()
         if not isinstance(error, (EOFError, OSError)):

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from trials.checks import InvalidParameter
+from verify.benchmark.design import knows_clusters
 from verify.benchmark.figures import figures
 from verify.benchmark.metrics import METRICS
 from verify.benchmark.running import FederationResult, MethodResult, Result
@@ -79,7 +80,17 @@ def of_classes(result: Result) -> tuple[str, ...]:
 def headings(result: Result) -> list[str]:
     """The columns of the table."""
     first = ["", "method", "rank", f"median {result.benchmark.metric}", "limits", "/ first"]
-    return [*first, *of_classes(result), *SHOWN, "failed", "theory"]
+    means = [mean_of(result, name) for name in (*of_classes(result), *SHOWN)]
+    return [*first, *means, "failed", "theory"]
+
+
+def mean_of(result: Result, name: str) -> str:
+    """The heading of a metric's mean: its name, unless the column of the median has it too.
+
+    CPU seconds say their unit.
+    """
+    unit = " [s]" if name == "cpu" else ""
+    return f"{'mean ' if name == result.benchmark.metric else ''}{name}{unit}"
 
 
 def rows(result: Result, found: FederationResult) -> list[list[str]]:
@@ -120,7 +131,11 @@ def _best(there: Sequence[FederationResult]) -> str:
     names = [r.method for r in there[0].methods if r.best]
     if len(names) < 2:
         return f"{''.join(names) or 'no method'} is best"
-    said = f"{_enumerate(names)} are best and not separated"
+    others = [r for r in there[0].methods if not (r.best or r.oracle)]
+    if all(r.n_failed == r.n_trials for r in others):
+        said = f"the trials do not separate {_enumerate(names)}"
+    else:
+        said = f"{_enumerate(names)} are best and not separated"
     sent = {
         name: sum(
             (r.means["floats-up"] or 0.0) + (r.means["floats-down"] or 0.0)
@@ -163,6 +178,7 @@ def notes(result: Result) -> list[str]:
         "oracles left out.",
         "Failed fits count as infinitely bad in ranks and limits; means are over the others.",
     ]
+    said += _of_tables(result)
     said += [
         f"{row.method}: {row.n_failed} of {row.n_trials} fits failed"
         + (f" at {b.vary}={f.params[b.vary]}" if b.vary else "")
@@ -172,6 +188,18 @@ def notes(result: Result) -> list[str]:
         if row.n_failed
     ]
     return [*said, *theory(result), *b.notes]
+
+
+def _of_tables(result: Result) -> list[str]:
+    """What limits say about rows of the user's own."""
+    b, params = result.benchmark, result.federations[0].params
+    if knows_clusters(params):
+        return []
+    told = "" if b.vary == "k" else f" The methods are told {params['k']} clusters (--clusters)."
+    return [
+        f"A trial holds out a random {params['held_share']:.0%} of each client's rows. The limits "
+        f"are about such splits of these rows, and not about other rows or clients.{told}"
+    ]
 
 
 def theory(result: Result) -> list[str]:
@@ -279,7 +307,8 @@ def tex(text: str) -> str:
 def as_latex(result: Result) -> str:
     """A booktabs table for a paper: best group bold, limits, notes."""
     shown = (*of_classes(result), "held-out", "ari", "floats-up", "cpu")
-    columns = ["method", "rank", f"median {result.benchmark.metric}", "limits", *shown, "failed"]
+    means = [mean_of(result, name) for name in shown]
+    columns = ["method", "rank", f"median {result.benchmark.metric}", "limits", *means, "failed"]
     lines = [
         r"\begin{table}",
         r"\centering",

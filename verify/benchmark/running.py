@@ -43,7 +43,8 @@ class MethodResult:
     means : metric -> mean over the fits that did not fail, or None where it does not apply.
     best_rank, worst_rank : the ranks that the limits allow.
     oracle : whether it knows the true clusters.
-    best : whether it is no oracle, and no method that is none is shown to beat it.
+    best : whether it is no oracle, some fit of it ended, and no method that is no oracle is shown
+        to beat it.
     guarantee : what the method's theorem says here.
     """
 
@@ -249,7 +250,7 @@ def _federation(
                 best_rank=placed[m][0],
                 worst_rank=placed[m][1],
                 oracle=m in oracles,
-                best=m not in oracles | beaten,
+                best=m not in oracles | beaten and failed.size < primary.size,
                 guarantee=guarantee(parse_method(m), federation),
                 failure=_why(store, benchmark, federation, m, failed),
             )
@@ -282,10 +283,9 @@ def _mirrored(row: MethodResult) -> MethodResult:
 
 
 def _mean(values: FloatArray, failed: FloatArray) -> float | None:
-    good = values[(failed == 0) & np.isfinite(values)]
-    if not good.size or np.all(good == MISSING):
-        return None
-    return float(good.mean())
+    """The mean over the fits that did not fail and to which the metric applies."""
+    good = values[(failed == 0) & np.isfinite(values) & (values != MISSING)]
+    return float(good.mean()) if good.size else None
 
 
 def _why(

@@ -3,7 +3,8 @@
 There is no true model.  A trial splits the rows of every client at random into rows to fit and
 held-out rows, so the metrics are those of held-out rows.  Features are centred and scaled by the
 rows to fit.  Those that are constant there are left out, and a column of ones is added.  Linear
-targets are centred and scaled too: a held-out loss of 1 is that of the constant model.
+targets are centred and scaled too: a held-out loss of 1 is that of the constant model.  Classes are
+any two numbers or texts, and the second one in order is +1.
 
 ``digits`` has a truth for the clusters.  A client's rows are random images.  Clusters differ in the
 question that is asked of an image: is it at least 5, is it odd, is it prime, is it 0, 6, 8 or 9
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import math
 import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -49,6 +51,8 @@ DIABETES = Parameters(_SHARED)
 OWN = Parameters(
     {**_SHARED, "response": Options(RESPONSES, default="linear", meaning="kind of the target")}
 )
+#: The tables that ship, and their parameters.
+SHIPPED = {"digits": DIGITS, "diabetes": DIABETES, "glyphs": GLYPHS}
 _TEXTS = ("data", "client", "target", "digest")
 
 
@@ -66,9 +70,8 @@ def check(params: Mapping[str, Any]) -> dict[str, Any]:
     """The complete cell of a table.  One's own file is read here, and refused in one line."""
     texts = {name: str(params[name]) for name in _TEXTS if name in params}
     rest = {name: value for name, value in params.items() if name not in _TEXTS}
-    shipped = {"digits": DIGITS, "diabetes": DIABETES, "glyphs": GLYPHS}
-    if texts["data"] in shipped:
-        return {"data": texts["data"], **shipped[texts["data"]].check(rest)}
+    if texts["data"] in SHIPPED:
+        return {"data": texts["data"], **SHIPPED[texts["data"]].check(rest)}
     for name in ("client", "target"):
         if not texts.get(name):
             raise InvalidParameter(
@@ -143,6 +146,8 @@ def _columns(path: str) -> dict[str, np.ndarray[Any, Any]]:
                 name: np.array(table.column(name).to_pylist(), dtype=object)
                 for name in table.column_names
             }
+    except UnicodeDecodeError:
+        raise InvalidParameter(f"{path}: cannot be read: it is no UTF-8 text") from None
     except (OSError, ValueError) as error:
         if isinstance(error, InvalidParameter):
             raise
@@ -151,7 +156,15 @@ def _columns(path: str) -> dict[str, np.ndarray[Any, Any]]:
 
 
 def _require_once(path: str, names: Sequence[str]) -> None:
-    """Refuse a name of two columns, of which only one would be read."""
+    """Refuse a name of two columns, of which only one would be read, and a column without name.
+
+    The index of a table would be a feature that tells the clients apart.
+    """
+    if any(not name or name.startswith("__index_level_") for name in names):
+        raise InvalidParameter(
+            f"{path}: a column has no name of its own, as pandas writes its index: "
+            "name it, or write the file with index=False"
+        )
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise InvalidParameter(f"{path}: two columns have the name {twice!r:.60}; rename one")
@@ -196,20 +209,67 @@ def _npz(path: str) -> dict[str, np.ndarray[Any, Any]]:
 
 
 def _numbers(path: str, name: str, values: np.ndarray[Any, Any]) -> FloatArray:
+    """The values of a column as numbers, True and False as 1 and 0."""
     found = np.empty(len(values))
     for i, value in enumerate(values):
         try:
-            found[i] = float(value)
+            found[i] = math.nan if _is_empty(value) else float(_LOGICAL.get(value, value))
         except (TypeError, ValueError):
-            what = "is empty" if value in ("", None) else f"is no number: {str(value)!r:.40}"
-            raise InvalidParameter(f"{path}: column {name}, row {i + 1} {what}") from None
-    bad = np.flatnonzero(~np.isfinite(found))
-    if bad.size:
+            raise InvalidParameter(
+                f"{path}: column {name}, row {i + 1} is no number: {str(value)!r:.40}; "
+                "write the column as numbers or drop it"
+            ) from None
+    _require_values(path, name, values, ~np.isfinite(found))
+    return found
+
+
+def _require_values(
+    path: str, name: str, values: np.ndarray[Any, Any], bad: np.ndarray[Any, Any]
+) -> None:
+    """Refuse the rows of a column that are empty or not finite, and say how many they are."""
+    rows = np.flatnonzero(bad)
+    if rows.size:
+        first = values[rows[0]]
         raise InvalidParameter(
-            f"{path}: column {name}, row {bad[0] + 1} is {found[bad[0]]}: {bad.size} such values; "
+            f"{path}: column {name}, row {rows[0] + 1} is "
+            f"{'empty' if _is_empty(first) else first} ({rows.size} such rows); "
             "fill or drop them first"
         )
-    return found
+
+
+#: What a CSV file holds for a truth value.
+_LOGICAL = {"True": 1.0, "False": 0.0}
+
+
+def _is_empty(value: Any) -> bool:
+    """Whether a value is missing, as a blank text, None or NaN."""
+    return value is None or (not value.strip() if isinstance(value, str) else value != value)
+
+
+def _is_text(value: Any) -> bool:
+    """Whether a value is a text that is no number."""
+    if not isinstance(value, str) or _is_empty(value) or value in _LOGICAL:
+        return False
+    try:
+        float(value)
+    except ValueError:
+        return True
+    return False
+
+
+def _classes(path: str, name: str, values: np.ndarray[Any, Any]) -> FloatArray:
+    """The classes of a column by their places in order, whether numbers or texts."""
+    if any(map(_is_text, values)):
+        _require_values(path, name, values, np.array([_is_empty(value) for value in values]))
+        found = np.array([str(value).strip() for value in values])
+    else:
+        found = _numbers(path, name, values)
+    classes, places = np.unique(found, return_inverse=True)
+    if classes.size > 2:
+        raise InvalidParameter(
+            f"{path}: the target {name} has {classes.size} values: logistic needs two"
+        )
+    return places.astype(np.float64)
 
 
 @lru_cache(maxsize=4)
@@ -233,7 +293,14 @@ def read(path: str, client: str, target: str, response: str, digest: str) -> Tab
     if not len(columns[client]):
         raise InvalidParameter(f"{path}: has no rows")
     who = _clients(path, client, columns.pop(client))
-    y = _numbers(path, target, columns.pop(target))
+    asked = columns.pop(target)
+    text = next(filter(_is_text, asked), None)
+    if response == "linear" and text is not None:
+        raise InvalidParameter(
+            f"{path}: the target {target} holds the text {str(text)!r:.40}: numbers are needed, or "
+            "two classes with --response logistic"
+        )
+    y = (_classes if response == "logistic" else _numbers)(path, target, asked)
     names, numbers, counts = np.unique(who, return_inverse=True, return_counts=True)
     if names.size < 2:
         raise InvalidParameter(f"{path}: column {client} has one client only")
@@ -249,12 +316,7 @@ def read(path: str, client: str, target: str, response: str, digest: str) -> Tab
     if y.min() == y.max():
         raise InvalidParameter(f"{path}: the target {target} is constant")
     if response == "logistic":
-        classes = np.unique(y)
-        if classes.size != 2:
-            raise InvalidParameter(
-                f"{path}: the target {target} has {classes.size} values: logistic needs two"
-            )
-        y = np.where(y == classes[1], 1.0, -1.0)
+        y = np.where(y == 1.0, 1.0, -1.0)
     order = np.argsort(numbers, kind="stable")
     return Table(
         features=x[order],

@@ -17,7 +17,7 @@ from trials.run.executors import Executor, ExecutorError
 from trials.run.store import RunStore
 from trials.run.store.limits import is_name
 from verify import session
-from verify.benchmark import pages, trust
+from verify.benchmark import pages, tables, trust
 from verify.benchmark.catalogue import SHIPPED
 from verify.benchmark.checking import check_own
 from verify.benchmark.curves import curve_figure
@@ -112,6 +112,11 @@ def benchmark(workers: Executor, asked: Asked) -> int:
         asked.name or asked.methods or changes or asked.vary
         or asked.data or asked.run_name or asked.grid
     ):  # fmt: skip
+        if rules or asked.client or asked.target or asked.output or asked.exports or asked.curves:
+            raise InvalidParameter(
+                "nothing says what to compare on: name a benchmark that ships, --data FILE, or a "
+                "parameter such as --clients 40"
+            )
         _list(asked.as_json)
         return exits.EXPECTED
     _refuse_flags(asked)
@@ -152,6 +157,16 @@ def _refuse_flags(asked: Asked) -> None:
             )
         if asked.run_name is not None:
             raise InvalidParameter("--run adds to a stored run: leave out --output")
+    if asked.data is None:
+        for flag, column in (("--client", asked.client), ("--target", asked.target)):
+            if column is not None:
+                raise InvalidParameter(f"{flag} names a column of --data FILE, which is not given")
+    elif asked.data not in tables.SHIPPED:
+        for name in ("clients", "samples", "features", "separation", "noise"):
+            if getattr(asked, name) is not None:
+                raise InvalidParameter(
+                    f"--{name} is about drawn rows: leave it out with --data {asked.data}"
+                )
     if asked.grid:
         flags = {
             "--vary": asked.vary,
@@ -174,6 +189,10 @@ def _find(asked: Asked, changes: Mapping[str, Any]) -> Benchmark:
         known = _find_stored(asked.run_name, asked.name)
         if known is not None:
             return _change(known, changes, asked.vary)
+        if asked.name is None and not (changes or asked.methods or asked.vary or asked.grid):
+            raise InvalidParameter(
+                f"{asked.run_name} holds no benchmark to continue: name one to add"
+            )
     if asked.data is not None or asked.name is None:
         return _declare(asked, changes)
     return _change(named(asked.name), changes, asked.vary)
@@ -193,7 +212,7 @@ def _check(asked: Asked, wanted: Benchmark) -> None:
             pages.require_parquet(path)
     for method in parse_methods(wanted.methods):
         if method.own:
-            check_own(method, wanted.federations[0], wanted.limit)
+            check_own(method, wanted.federations[0], wanted.limit, wanted.metric)
 
 
 # -- what is asked for -----------------------------------------------------------------------------
@@ -286,7 +305,14 @@ def _find_stored(run_name: str, name: str | None) -> Benchmark | None:
 def _open(asked: Asked, wanted: Benchmark) -> RunStore:
     """The run to add to, or a new one."""
     if asked.run_name is not None:
-        return RunStore.open(find_run(asked.run_name) / STORE_NAME)
+        store = RunStore.open(find_run(asked.run_name) / STORE_NAME)
+        if asked.seed not in (0, store.root_seed):
+            stored = store.root_seed
+            store.close()
+            raise InvalidParameter(
+                f"{asked.run_name} has the seed {stored}: leave out --seed {asked.seed}"
+            )
+        return store
     seed, output = asked.seed, asked.output
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     base = f"benchmark-{wanted.name}-{seed}-{stamp}"
@@ -355,7 +381,7 @@ def _grid(wanted: Benchmark, axes: tuple[str, str], size: int, rules: Mapping[st
             for j in (0, len(up.values) - 1):
                 grid.cell(method.text, (i, j))
         if method.own:
-            check_own(method, grid.federation((0, 0)), grid.limit)
+            check_own(method, grid.federation((0, 0)), grid.limit, "recovered")
     return grid
 
 

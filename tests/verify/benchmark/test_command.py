@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import threading
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,15 @@ from click.testing import CliRunner
 from trials.run.directory import STORE_NAME
 from trials.run.executors import ExecutorError
 from trials.run.store import RunStore
+from verify import session
+from verify.benchmark import isolated
 from verify.benchmark.design import NAMED, Benchmark
 from verify.benchmark.fits import FIT
 from verify.benchmark.phase import Diagram, axis
 from verify.benchmark.running import n_stored
 from verify.cli import benchmarking
 from verify.cli.app import application
+from verify.session import RunConfig
 
 OWN = Path(__file__).with_name("own_methods.py").read_text()
 SMALL = ["--clients", "6", "--samples", "8", "--features", "2", "--executor", "serial"]
@@ -295,3 +299,56 @@ def test_a_stored_benchmark_with_other_clusters_tells_the_methods_their_number(
     assert [f["layout"] for f in found.federations] == [layout] * 2
     if not changes and vary is None:
         assert found == declared
+
+
+def test_what_a_method_prints_is_no_part_of_the_output(call, capfd, monkeypatch):
+    monkeypatch.setattr(isolated, "_local", threading.local())  # a process of this test's own
+    code, out, _ = call("--methods", "my.py:Prints,my.py:Mean", *SMALL, "--trials", "4", "--json")
+    assert code == 0
+    assert json.loads(out)["federations"][0]["n_trials"] == 4
+    told = capfd.readouterr()
+    assert "said in a fit" not in told.out
+    assert "said in a fit" in told.err
+
+
+@pytest.mark.parametrize(
+    ("asked", "match"),
+    [
+        (("--trials", "20"), "nothing says what to compare on"),
+        (("--metric", "ari"), "nothing says what to compare on"),
+        (("--export", "t.csv"), "nothing says what to compare on"),
+        (("few-samples", "--client", "site"), "--client names a column of --data FILE"),
+        (("--target", "y", "--clients", "8"), "--target names a column of --data FILE"),
+        (
+            ("--data", "r.csv", "--client", "a", "--target", "b", "--samples", "9"),
+            "--samples is about drawn rows: leave it out with --data r.csv",
+        ),
+        (("--methods", "ifca(depth=2),local", *SMALL), "method ifca has no option 'depth'"),
+        (
+            ("--methods", "em,local", "--response", "logistic", *SMALL),
+            "method em has the squared loss only",
+        ),
+        (
+            ("--data", "diabetes", "--methods", "oracle,local"),
+            "method oracle needs known clusters",
+        ),
+    ],
+)
+def test_what_could_not_be_used_is_refused_before_a_run(call, tmp_path, asked, match):
+    """Before, these were passed over, or every fit of a method failed."""
+    pytest.importorskip("sklearn")
+    code, out, err = call(*asked)
+    assert (code, out) == (3, "")
+    assert match in err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_stored_run_without_a_benchmark_gets_one_only_by_name(call, tmp_path):
+    """Before, the default benchmark was added to a run of claims."""
+    session.create(tmp_path / "claims", RunConfig()).close()
+    code, _, err = call("--run", "claims")
+    assert (code, "claims holds no benchmark to continue: name one" in err) == (3, True)
+    code, _, err = call(*TWO, "--run", "claims", "--trials", "4")
+    assert code == 0, err
+    code, _, err = call("--run", "claims", "--seed", "7", "--trials", "8")
+    assert (code, "has the seed 0: leave out --seed 7" in err) == (3, True)

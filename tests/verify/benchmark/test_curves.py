@@ -54,6 +54,30 @@ def test_a_fit_that_ends_early_keeps_its_last_loss_and_one_that_fails_has_no_cur
     assert found["fesem"].tolist() == [[4.0, 2.0, 2.0], [8.0, 4.0, 1.0]]
 
 
+def test_the_axis_says_whether_losses_are_over_the_oracles(monkeypatch):
+    """Digits have known clusters.  Before, their axis had the losses of no oracle."""
+    loss = {"digits": 0.5, "diabetes": 1.0}  # the oracle's training loss, 1 where there is none
+    for data, oracle in loss.items():
+        labels = np.zeros(4, dtype=int) if data == "digits" else None
+        monkeypatch.setattr(
+            module, "trial_of", lambda *_, labels=labels: (SimpleNamespace(labels=labels), 0)
+        )
+        monkeypatch.setattr(module, "oracle_loss", lambda _data, oracle=oracle: oracle)
+        monkeypatch.setattr(
+            module, "fitted", lambda *_: SimpleNamespace(losses=np.array([4.0, 2.0]))
+        )
+        wanted = Benchmark(
+            name="axis", question="?", methods="ifca, fesem", federations=({"data": data},),
+            metric="held-out",
+        )  # fmt: skip
+        monkeypatch.setattr(Benchmark, "cell", lambda *_: {})
+        (panel,) = curve_figure(wanted, 0, 1).panels
+        assert list(panel.series[0].y) == [4.0 / oracle, 2.0 / oracle]
+        assert panel.ylabel == "training loss" + (
+            " over the oracle's" if labels is not None else ""
+        )
+
+
 def test_the_figure_has_a_band_around_each_median():
     figure = curve_figure(WANTED, 5, 3)
     (panel,) = figure.panels

@@ -101,15 +101,29 @@ def test_a_fit_that_fails_is_a_row_with_its_reason(name, limit, code, why):
 
 
 def test_the_check_before_a_run_says_what_is_missing(tmp_path):
-    def refused(text, match):
+    def refused(text, match, metric="error"):
         with pytest.raises(InvalidParameter, match=match) as found:
-            check_own(parse_method(text), SMALL, 60.0)
+            check_own(parse_method(text), SMALL, 60.0, metric)
         assert "\n" not in str(found.value)
 
     refused(f"{OWN}:NoPredict", r"must have a method predict\(X, clients\)")
     refused(f"{OWN}:Nothing", "has no 'Nothing'; it has")
     refused(f"{OWN}:Raises", "ValueError: no luck")
     refused(f"{OWN}:Mean(depth=3)", "cannot be made")
+    refused(f"{OWN}:Ends", r"the process of the fit ended \(7\)")
+    refused(f"{OWN}:Leaves", "SystemExit: no data")
+    refused(f"{OWN}:Infinite", "predict returns inf")
+    refused(f"{OWN}:Halves", r"labels_ must be whole numbers, and they are \[0.5, 0.5, 0.5\]")
+    refused(f"{OWN}:Named", "labels_ must be whole numbers")
+    refused(f"{OWN}:Narrow", "models_ has 1 columns: it must have 2")
+    for metric, reads in (
+        ("error", "models_ and labels_"),
+        ("recovered", "labels_"),
+        ("rounds", "n_rounds_"),
+        ("floats-down", "floats_down_"),
+    ):
+        refused(f"{OWN}:Predicts", f"has no {reads} after fit", metric)
+    check_own(parse_method(f"{OWN}:Predicts"), SMALL, 60.0, "held-out")
     with pytest.raises(InvalidParameter, match="cannot be read"):
         parse_method(f"{tmp_path}/none.py:A").digest()
 
@@ -123,9 +137,9 @@ def test_a_method_for_classes_alone_is_checked_with_classes(monkeypatch):
         federation_of({"data": "glyphs"}),
         federation_of({"response": "logistic"}),
     ):
-        check_own(method, cell, 60.0)
+        check_own(method, cell, 60.0, "wrong")
     with pytest.raises(ValueError, match="no classes"):
-        check_own(method, federation_of({"data": "diabetes"}), 60.0)
+        check_own(method, federation_of({"data": "diabetes"}), 60.0, "held-out")
 
 
 def test_candidates_are_tuned_on_training_rows_and_all_fits_are_counted():
@@ -232,16 +246,17 @@ def test_classes_have_an_accuracy_and_linear_responses_have_none():
 
 def test_a_client_has_the_model_of_its_label_also_where_a_label_is_not_given():
     """Nobody has label 1."""
+    three = SimpleNamespace(n_clients=3, models=None)
     table = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
-    labels, models = _models(SimpleNamespace(labels_=[2, 0, 2], models_=table), 3)
+    labels, models = _models(SimpleNamespace(labels_=[2, 0, 2], models_=table), three)
     assert labels.tolist() == [2, 0, 2]
     assert models.tolist() == [table[2], table[0], table[2]]
-    labels, models = _models(SimpleNamespace(labels_=[2, 0, 2]), 3)
+    labels, models = _models(SimpleNamespace(labels_=[2, 0, 2]), three)
     assert labels.tolist() == [2, 0, 2]
     assert models is None
-    assert _models(SimpleNamespace(models_=table), 3) == (None, None)
+    assert _models(SimpleNamespace(models_=table), three) == (None, None)
     for wrong in ([3, 0, 2], [-1, 0, 2]):
         with pytest.raises(ValueError, match="with labels_ below k"):
-            _models(SimpleNamespace(labels_=wrong, models_=table), 3)
+            _models(SimpleNamespace(labels_=wrong, models_=table), three)
     with pytest.raises(ValueError, match="one a client"):
-        _models(SimpleNamespace(labels_=[0, 1], models_=table), 3)
+        _models(SimpleNamespace(labels_=[0, 1], models_=table), three)

@@ -13,7 +13,7 @@ class Process:
     def __init__(self, error):
         self.error, self.ended, self.sent = error, False, []
         self.connection = SimpleNamespace(send_bytes=self.sent.append, poll=self.poll)
-        self.process = SimpleNamespace(wait=lambda: None, returncode=-9)
+        self.process = SimpleNamespace(wait=lambda _seconds=None: None, returncode=-9)
 
     def poll(self, _limit):
         if self.error is None:

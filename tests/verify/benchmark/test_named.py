@@ -236,13 +236,13 @@ def placed(n, best, sent=None):
         ("", (placed(8, []),), "Here no method is best."),
         (
             "",
-            (placed(8, ["a", "b"], {"a": 2.0, "b": 3.0}),),
+            (placed(8, ["a", "b"], {"a": 2.0, "b": 3.0, "c": 9.0}),),
             "Here a and b are best and not separated.",
         ),
         (
             "",
             (placed(8, ["a", "b"], {"a": None, "b": 3.0}),),
-            "Here a and b are best and not separated.",
+            "Here the trials do not separate a and b.",
         ),
     ],
 )

@@ -286,3 +286,57 @@ def test_federations_with_other_parameters_share_a_table():
         ("digits", "20", "", "1.0"),
         ("diabetes", "", "3", "1.0"),
     ]
+
+
+def test_a_method_whose_every_fit_failed_is_not_among_the_best():
+    """Before, it was best and not separated where nothing was."""
+
+    def row(name, n_failed, *, best, oracle=False):
+        return MethodResult(
+            method=name, n_trials=4, n_failed=n_failed, best=best, oracle=oracle,
+            median=Estimate(value=1.0, lower=0.0, upper=math.inf), best_rank=1, worst_rank=3,
+            means=dict.fromkeys(METRICS), guarantee=Guarantee(place="none"),
+        )  # fmt: skip
+
+    def said(*rows):
+        found = FederationResult(params={}, n_trials=4, methods=rows, contrasts=(), groups=())
+        declared = replace(NAMED["few-samples"], vary="")
+        return pages.answer(
+            Result(benchmark=declared, federations=(found,), stopped="x", cpu_seconds=1.0)
+        )
+
+    a, b, oracle = (
+        row("a", 1, best=True),
+        row("b", 0, best=True),
+        row("o", 0, best=False, oracle=True),
+    )
+    failed, beaten = row("f", 4, best=False), row("c", 0, best=False)
+    assert said(oracle, a, b, failed) == "Here the trials do not separate a and b."
+    assert said(oracle, a, b, beaten) == "Here a and b are best and not separated."
+    assert said(a, failed) == "Here a is best."
+
+
+def test_the_table_says_which_of_two_columns_is_a_mean_and_the_unit_of_times():
+    result = Result(
+        benchmark=replace(NAMED["digits"], vary=""), federations=(), stopped="x", cpu_seconds=1.0
+    )
+    head = pages.headings(result)
+    assert len(set(head)) == len(head)
+    assert {"median held-out", "mean held-out", "cpu [s]"} <= set(head)
+    assert "mean ari" not in head
+
+
+def test_limits_on_rows_of_ones_own_are_about_splits_of_these_rows():
+    own = {"data": "rows.csv", "held_share": 0.25, "k": 3}
+
+    def notes(params, vary=""):
+        found = FederationResult(params=params, n_trials=4, methods=(), contrasts=(), groups=())
+        declared = replace(NAMED["few-samples"], vary=vary)
+        result = Result(benchmark=declared, federations=(found,), stopped="x", cpu_seconds=1.0)
+        return " ".join(pages.notes(result))
+
+    assert "random 25% of each client's rows" in notes(own)
+    assert "told 3 clusters (--clusters)" in notes(own)
+    assert "told 3 clusters" not in notes(own, "k")
+    for params in ({"n": 8}, {**own, "data": "glyphs"}):
+        assert "splits of these rows" not in notes(params)

@@ -71,12 +71,55 @@ def test_three_kinds_of_file_hold_the_same_rows(tmp_path):
         (lambda t: t.replace("b,1,", ",1,"), "column site, row 2 names no client"),
         (lambda t: t.partition("\n")[0] + "\n", "has no rows"),
         (lambda t: "", "is empty"),
+        (lambda t: t.replace("site,age", "site,"), "a column has no name of its own, as pandas"),
+        (lambda t: t.replace("age", "__index_level_0__"), "a column has no name of its own"),
+        (lambda t: t.replace("c,2,", "c,,").replace("b,1,", "b, ,"), r"row 2 is empty \(2 such"),
+        (lambda t: t.replace("c,2,4,2", "c,2,4,ill"), "result holds the text 'ill': numbers are"),
     ],
 )
 def test_bad_data_are_refused_in_one_line(tmp_path, change, message):
     with pytest.raises(InvalidParameter, match=message) as found:
         cell_of(tmp_path / "rows.csv", change(GOOD))
     assert "\n" not in str(found.value)
+
+
+@pytest.mark.parametrize("classes", [("well", "sick"), ("2", "1"), ("True", "False"), ("b", "1")])
+def test_two_classes_are_numbers_or_texts_and_the_second_in_order_is_plus_one(tmp_path, classes):
+    """Before, texts were refused as no numbers."""
+    rows = [f"{'ab'[i % 2]},{i},{classes[i % 3 == 0]}" for i in range(12)]
+    cell = cell_of(
+        tmp_path / "rows.csv", "\n".join(["site,age,result", *rows]) + "\n", response="logistic"
+    )
+    read = tables.read(cell["data"], "site", "result", "logistic", cell["digest"])
+    second = max(classes)
+    wanted = [1.0 if classes[int(i) % 3 == 0] == second else -1.0 for i in read.features[:, 0]]
+    assert read.target.tolist() == wanted
+
+
+def test_a_class_that_is_missing_or_the_third_is_refused(tmp_path):
+    rows = [f"{'ab'[i % 2]},{i},{('well', 'sick')[i % 3 == 0]}" for i in range(12)]
+    text = "\n".join(["site,age,result", *rows]) + "\n"
+    for old, new, match in (
+        (",4,well", ",4,", "column result, row 5 is empty"),
+        (",4,well", ",4,dead", "target result has 3 values: logistic needs two"),
+        ("sick", "well", "target result is constant"),
+    ):
+        with pytest.raises(InvalidParameter, match=match):
+            cell_of(tmp_path / "rows.csv", text.replace(old, new), response="logistic")
+
+
+def test_a_truth_value_of_a_csv_file_is_a_number(tmp_path):
+    rows = [f"{'ab'[i % 2]},{i % 3 == 0},{i}" for i in range(8)]
+    cell = cell_of(tmp_path / "rows.csv", "\n".join(["site,old,result", *rows]) + "\n")
+    read = tables.read(cell["data"], "site", "result", "linear", cell["digest"])
+    assert read.features[:, 0].tolist() == [float(i % 3 == 0) for i in read.target]
+
+
+def test_a_file_in_another_encoding_is_refused_in_plain_words(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_bytes(GOOD.encode() + "M\xfcnchen,1,2,3\n".encode("latin-1"))
+    with pytest.raises(InvalidParameter, match="it is no UTF-8 text"):
+        tables.check({"data": str(path), "client": "site", "target": "result"})
 
 
 def test_a_column_is_the_clients_or_the_target(tmp_path):
