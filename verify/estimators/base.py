@@ -96,6 +96,7 @@ class FederatedEstimator(BaseEstimator):  # type: ignore[misc]
         ------
         InvalidParameter : a ``ValueError`` of one line that names the parameter, client or column.
         """
+        self._forget()
         loss = loss_of(self.loss, self.l2)
         flag("fit_intercept", self.fit_intercept)
         features, target = self._read(X, y, clients)
@@ -121,6 +122,14 @@ class FederatedEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _solve(self, data: ClientData, loss: Any, rng: np.random.Generator) -> Outcome:
         raise NotImplementedError
+
+    def _forget(self) -> None:
+        """Drop the last fit, so that a fit that fails leaves no models beside its own clients."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "models_")
 
     # -- predictions -----------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("sklearn")
 
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -86,6 +87,24 @@ def test_clone_and_pickle_keep_everything(name):
     assert len(fit.history_["loss"]) >= 1
     residual = y - fit.predict(x, clients=of)
     assert fit.history_["loss"][-1] == pytest.approx(0.5 * np.mean(residual**2), rel=1e-9)
+
+
+def test_a_fit_that_fails_leaves_nothing_of_the_one_before():
+    """Clients of the new rows would get the clusters that others had by their numbers."""
+    x, y, of = federation()
+    fit = estimators.IFCA(random_state=0).fit(x, y, clients=of)
+    with pytest.raises(ValueError, match="every start diverged"):
+        fit.set_params(step_size=1e9).fit(x, y, clients=of[::-1] + 5)
+    with pytest.raises(NotFittedError):
+        fit.predict(x, clients=of)
+    with pytest.raises(NotFittedError):
+        fit.predict_as(x, 0)
+    for call in (fit.score, fit.assign):
+        with pytest.raises(NotFittedError):
+            call(x, y, clients=of)
+    known = estimators.LocalModels(loss="logistic").fit(x, y > 0, clients=of)
+    known.set_params(loss="squared").fit(x, y, clients=of)
+    assert set(vars(known)) == set(vars(estimators.LocalModels().fit(x, y, clients=of)))
 
 
 def test_a_pipeline_fits_and_predicts():
