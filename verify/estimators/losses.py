@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from scipy.optimize import minimize
 
-from trials.checks import FloatArray, IntArray, InvalidParameter, real_between, shown
+from trials.checks import FloatArray, IntArray, InvalidParameter, real_array, real_between, shown
 from trials.ifca.linear import LARGEST_BOUND
 from trials.ifca.one_shot import local_erms
 from trials.mixed_regression.fed_regression_kernels import smaller_grams
@@ -38,12 +38,41 @@ class OwnLoss(Protocol):
         """The (n, d) gradients at ``theta`` (d,)."""
 
 
+@dataclass(frozen=True, repr=False)
+class _Checked:
+    """A loss of one's own whose results are looked at: a mean in their place would be spread."""
+
+    loss: OwnLoss
+
+    def values(self, features: FloatArray, responses: FloatArray, theta: FloatArray) -> FloatArray:
+        found = self.loss.values(features, responses, theta)
+        return _of_shape("loss.values", found, responses.shape)
+
+    def gradients(
+        self, features: FloatArray, responses: FloatArray, theta: FloatArray
+    ) -> FloatArray:
+        found = self.loss.gradients(features, responses, theta)
+        return _of_shape("loss.gradients", found, features.shape)
+
+    def __repr__(self) -> str:
+        return repr(self.loss)
+
+
+def _of_shape(name: str, found: Any, shape: tuple[int, ...]) -> FloatArray:
+    array = real_array(f"the result of {name}", found)
+    if array.shape != shape:
+        raise InvalidParameter(
+            f"the result of {name} has shape {array.shape}, and must be {shape}: one entry a row"
+        )
+    return array
+
+
 def loss_of(loss: Any, l2: float | None) -> Any:
     r"""The loss of an estimator's parameters.
 
     ``"squared"`` is :math:`\tfrac12(y-\langle x,\theta\rangle)^2+\tfrac{l2}2|\theta|^2`, and
     ``"logistic"`` is :math:`\log(1+e^{-y\langle x,\theta\rangle})+\tfrac{l2}2|\theta|^2`.  An
-    object with ``values`` and ``gradients`` is taken as it is.
+    object with ``values`` and ``gradients`` is taken as it is, and their shapes are checked.
 
     >>> loss_of("squared", None)
     SquaredLoss(l2=0.0, scale=1.0)
@@ -58,7 +87,7 @@ def loss_of(loss: Any, l2: float | None) -> Any:
         )
     if l2 is not None:
         raise InvalidParameter(f"l2={shown(l2)} must be None: a loss of one's own has its penalty")
-    return loss
+    return loss if is_compiled(loss) else _Checked(loss)
 
 
 def is_compiled(loss: Any) -> bool:

@@ -475,6 +475,39 @@ def test_bad_parameters_get_one_line():
         LocalModels(loss="logistic", l2=0.0).fit(x, labels, clients=[f"c{i:x}" for i in of])
 
 
+class Wrong(Huber):
+    """A loss that gives something else than one entry a row."""
+
+    def __init__(self, name, change):
+        self.name, self.change = name, change
+
+    def values(self, *given):
+        found = super().values(*given)
+        return self.change(found) if self.name == "values" else found
+
+    def gradients(self, *given):
+        found = super().gradients(*given)
+        return self.change(found) if self.name == "gradients" else found
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("values", np.mean, r"shape \(\), and must be \(\d+,\)"),
+        ("values", lambda v: v[:, None], r"shape \(\d+, 1\), and must be"),
+        ("values", lambda v: v + 0j, "must be an array of real numbers"),
+        ("gradients", lambda g: g.mean(axis=0), r"shape \(3,\), and must be \(\d+, 3\)"),
+    ],
+)
+@pytest.mark.parametrize("method", [LocalModels, OneShotClustering, IFCA])
+def test_a_loss_of_ones_own_gives_one_entry_a_row(method, name, change, message):
+    """Mean gradients were spread over the rows, and the fits ended somewhere else."""
+    x, y, of = ragged()
+    more = {"step_size": 0.1} if method is IFCA else {}
+    with pytest.raises(ValueError, match=f"the result of loss.{name} .*{message}"):
+        method(loss=Wrong(name, change), **more).fit(x, y, clients=of)
+
+
 @pytest.mark.parametrize(
     ("rows", "targets", "message"),
     [
