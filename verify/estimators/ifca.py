@@ -163,11 +163,13 @@ class IFCA(FederatedEstimator):
         p = m if self.n_participants is None else self.n_participants
         sent = len(starts) * n_rounds
         for start in starts:
+            curve = _Curve(data, loss)
             found = run_ifca_functions(
                 model=model, clients=clients, k=k, step_size=step, n_iterations=n_rounds, rng=rng,
                 starts=list(start), averaging=self.averaging,  # type: ignore[arg-type]
                 local_steps=self.local_steps, n_participants=self.n_participants,
                 divergence_bound=largest_norm(data),
+                watch=curve.watch if self.record_loss else None,
             )  # fmt: skip
             if found.status == RunStatus.DIVERGED:
                 continue
@@ -175,7 +177,9 @@ class IFCA(FederatedEstimator):
             labels = _complete(data, models, found.labels, loss)
             value = mean_loss(data, models, labels, loss)
             if best is None or value < best[0]:
-                history = {"label_changes": found.label_changes, "loss": [*found.losses[1:], value]}
+                history: dict[str, Any] = {"label_changes": found.label_changes}
+                if self.record_loss and n_rounds:
+                    history["loss"] = [*curve.values, value]
                 best = value, Outcome(
                     models=models, labels=labels, n_rounds=n_rounds, history=history,
                     floats_up=sent * floats_up(p, k, d, False),
@@ -184,6 +188,22 @@ class IFCA(FederatedEstimator):
         if best is None:
             raise InvalidParameter(f"step_size={step:g} must be smaller: every start diverged")
         return best[1]
+
+
+class _Curve:
+    """Mean losses of all rows after each round but the last, under the labels of that round."""
+
+    def __init__(self, data: ClientData, loss: Any) -> None:
+        self.values: list[float] = []
+        self._data, self._loss = data, loss
+        self._labels: IntArray | None = None
+
+    def watch(self, _round: int, models: list[Any], labels: IntArray) -> None:
+        """Note the models before a step, which are those after the round before."""
+        if self._labels is not None:
+            found = mean_loss(self._data, np.asarray(models), self._labels, self._loss)
+            self.values.append(found)
+        self._labels = labels.copy()
 
 
 def _complete(data: ClientData, models: FloatArray, labels: IntArray, loss: Any) -> IntArray:
