@@ -322,6 +322,15 @@ def test_choose_k_finds_four_clouds_by_both_metrics():
         np.testing.assert_array_equal(by_score.inertia[:, k - 1], fit.inertia)
 
 
+def test_of_equal_scores_the_smaller_number_is_chosen():
+    """Three places, twice each: from k = 3 on the clusters are the places, and score 1."""
+    points = np.repeat([[0.0], [5.0], [20.0]], 2, axis=0)
+    choice = choose_k(points[None], 6, np.random.default_rng(0), n_init=5)
+    assert choice.score[0, 2:].tolist() == [1.0] * 4
+    assert choice.k.tolist() == [3]
+    assert len(set(choice.labels[0].tolist())) == 3
+
+
 def test_choose_k_refuses_what_it_cannot_decide():
     rng = np.random.default_rng(5)
     with pytest.raises(InvalidParameter, match=r"points\[0\] must not all coincide"):

@@ -323,6 +323,18 @@ def test_sharing_all_coordinates_is_the_global_model(problem):
     )
 
 
+def test_shared_coordinates_take_the_step_of_the_first_model():
+    """The gradients of (y - x theta)^2 at zero are -2 y x: -2 and -6 on the shared coordinate."""
+    data = ClientData.equal(np.array([[[1.0, 1.0]], [[1.0, -1.0]]]), np.array([[1.0], [3.0]]))
+    found = run_ifca_options(
+        data=data, starts=np.zeros((1, 2, 2)), step_sizes=np.array([[0.25, 0.5]]), n_iterations=1,
+        options=IfcaOptions(shared=np.array([True, False])), known_labels=np.array([0, 1]),
+    )  # fmt: skip
+    together = 0.25 / 2 * (2.0 + 6.0)
+    expected = [[together, 0.25 / 2 * 2.0], [together, -0.5 / 2 * 6.0]]
+    np.testing.assert_allclose(found.models[0], expected, rtol=1e-15)
+
+
 def test_baselines_reach_the_minimisers_of_their_objectives():
     """Long runs: oracle and global solve pooled least squares."""
     rng = np.random.default_rng(7)

@@ -312,9 +312,10 @@ def test_unpenalised_overlapping_classes_are_fitted_and_one_class_is_reported():
     for b in range(4):
         slope, slope_b = logistic_gradient(X[b], y[b], free.theta[b], free.intercept[b], 0.0)
         assert max(np.abs(slope).max(), abs(slope_b)) < 1e-13
-    one = logistic(X, np.ones_like(y), l2=0.1, intercept=True)
-    assert (one.status == Status.NO_MINIMIZER).all()
-    assert np.isfinite(one.theta).all()
+    for sign in (1.0, -1.0):
+        one = logistic(X, np.full_like(y, sign), l2=0.1, intercept=True)
+        assert (one.status == Status.NO_MINIMIZER).all()
+        assert np.isfinite(one.theta).all()
     assert (logistic(X, np.ones_like(y), l2=0.1).status == Status.CONVERGED).all()
 
 

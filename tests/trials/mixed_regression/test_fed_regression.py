@@ -115,6 +115,16 @@ def test_rounds_are_the_matrix_recursion_to_rounding(update, s):
     assert ours.n_rounds == 5
 
 
+@pytest.mark.parametrize("soft", [False, True])
+@pytest.mark.parametrize(("s", "end"), [(1, 1.5), (2, 0.75), (3, 1.125), (4, 0.9375)])
+def test_local_steps_that_overshoot_end_on_alternating_sides(s, end, soft):
+    """Each step takes the error of one row x = y = 1 times 1 - 1.5."""
+    data = ClientData(features=np.ones((1, 1)), responses=np.ones(1), offsets=np.array([0, 1]))
+    rule = gibbs_labels(1.0) if soft else None
+    ours = run(data, np.zeros((1, 1)), s=s, eta=1.5, n_rounds=1, label_rule=rule)
+    assert ours.models[0, 0] == pytest.approx(end, rel=1e-15)
+
+
 @pytest.mark.parametrize(("update", "s"), UPDATES)
 def test_soft_rounds_are_literal_local_solves(update, s):
     """Where the likelihood lies strictly inside the simplex it enters P itself."""

@@ -388,6 +388,7 @@ def test_stopped_anchors_stay_and_printed_ones_may_move_again():
         assert (final.distances[resting[i] :, i] == final.distances[-1, i]).all()
         assert (final.half_steps[: resting[i] + 1, i] == 40).all()  # T1, as printed
         assert (final.half_steps[resting[i] + 1 :, i] == 0).all()
+        assert (final.residuals[resting[i] :, i] == final.residuals[resting[i], i]).all()
     early = run(options, threshold=1.0, tol=1e-3)
     assert (early.half_steps <= 40).all()
     assert 0 < early.half_steps[0, 0] < 40
@@ -399,6 +400,9 @@ def test_stopped_anchors_stay_and_printed_ones_may_move_again():
         for i, first in enumerate((printed.residuals <= 1.0).argmax(axis=0))
     ]
     assert any(moved_again)
+    moving = printed.residuals[-1] > 1.0  # in the last round, whatever was before
+    assert ((printed.residuals[:-1] <= 1.0).any(axis=0) & moving).any()
+    assert (printed.status == np.where(moving, AnchorStatus.ROUNDS_SPENT, 0)).all()
 
 
 @pytest.mark.parametrize("bound", [1e12, 1e30])
@@ -585,6 +589,17 @@ def test_batches_never_use_a_client_or_an_anchors_row_twice():
     assert len(set(seen)) == 60
     assert len(own) == len(set(own)) == 4 * 30
     assert not set(seen) & set(anchors)
+
+
+def test_the_clients_of_a_round_are_random():
+    """A round misses a client with probability 3/4, and 80 draws one of 20 in 3 rounds at 6e-9."""
+    data = ClientData.equal(np.zeros((21, 6, 1)), np.repeat(np.arange(21.0)[:, None], 6, axis=1))
+    rng, seen = np.random.default_rng(0), [set(), set(), set()]
+    for _ in range(80):
+        draw = batches.fresh_batches(data, [7], n_clients=5, n_pairs=1, n_rounds=3, rng=rng)
+        for t in range(3):
+            seen[t] |= set(draw(t).first_y.tolist())
+    assert seen == [set(range(21)) - {7}] * 3
 
 
 def test_groups_are_components_largest_first():

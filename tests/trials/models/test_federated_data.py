@@ -50,6 +50,21 @@ def test_zipf_reaches_from_one_to_thousands():
     np.testing.assert_allclose(sizes[-1] / sizes[-4:], [4, 3, 2, 1], rtol=2e-3)
 
 
+@pytest.mark.parametrize(("n_clients", "mean"), [(7, 9.3), (12, 20.0), (5, 31.4)])
+def test_remainders_go_to_the_largest_fractional_parts(n_clients, mean):
+    """The rule of largest remainders for shares 1, 1/2, 1/3, ... that all exceed one row."""
+    shares = 1.0 / np.arange(1, n_clients + 1)
+    total = round(n_clients * mean)
+    ideal = total * shares / shares.sum()
+    assert ideal.min() > 1.0
+    wanted = np.floor(ideal).astype(int)
+    for rank in sorted(range(n_clients), key=lambda r: -(ideal[r] % 1))[: total - wanted.sum()]:
+        wanted[rank] += 1
+    assert (wanted > ideal).any()
+    sizes = fd.client_sizes("zipf", n_clients, mean, np.random.default_rng(n_clients))
+    assert sorted(sizes) == sorted(wanted)
+
+
 def test_imbalance_is_the_papers_divergence():
     sizes = np.array([1, 1, 2, 8])
     shares, uniform = sizes / 12, 1 / 4

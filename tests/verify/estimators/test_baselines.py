@@ -567,8 +567,9 @@ def test_a_column_of_pandas_is_a_mapping_where_its_index_holds_all_clients():
     truth = pd.Series(np.arange(14) % 2, index=sorted(set(names)))
     turned = ClusterOracle(truth[::-1]).fit(x, y, clients=names)
     assert turned.labels_.tolist() == truth.tolist()
-    in_order = ClusterOracle(truth.reset_index(drop=True)).fit(x, y, clients=names)
-    assert in_order.labels_.tolist() == truth.tolist()
+    for clients in (names, of + 1):  # an index 0..13 names no client, or all but one
+        in_order = ClusterOracle(truth.reset_index(drop=True)).fit(x, y, clients=clients)
+        assert in_order.labels_.tolist() == truth.tolist()
 
 
 def test_weights_of_rows_are_numbers():
