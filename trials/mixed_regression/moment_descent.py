@@ -267,7 +267,6 @@ def _descend(
     for t in range(n_rounds):
         if distances is not None and goals is not None:
             distances[t:] = np.linalg.norm(theta - goals, axis=1)
-        residuals[t:] = residuals[max(t - 1, 0)]
         if not going.size:
             break
         batch = check_batch(draw(t) if t else batch, n_anchors, d)
