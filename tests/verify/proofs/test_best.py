@@ -150,3 +150,17 @@ def test_a_sentence_says_whether_a_part_is_argued():
     shown = sentence(BEST["ifca.eq20"], claim_of(BEST["ifca.eq20"]))
     assert shown == ("C = 1/2 serves in 2 exp(-C τ^2) (here C is not named), and no larger one "
                      "does (proved up to an argument)")  # fmt: skip
+
+
+def test_every_member_of_a_family_meets_its_relations():
+    """Of two members the second one breaks a relation of the family, and of them all one is."""
+    best = BEST["odcl.lemma9"]
+    (own,) = best.at["F"]
+    n_with_one = len(list(best.failures(claim_of(best))))
+    two = replace(best, at={**best.at, "F": ({**own, "weight": 0}, {**own, "weight": -7})})
+    told = [statement["claim"] for statement, _ in two.failures(claim_of(best))]
+    of_members = told[len(told) - 2 * (len(told) - n_with_one) :]
+    assert len(of_members) == 2 * (len(told) - n_with_one) >= 2
+    first, second = of_members[: len(of_members) // 2], of_members[len(of_members) // 2 :]
+    assert [">=", "0", "0"] in first
+    assert [">=", "-7", "0"] in second

@@ -117,6 +117,26 @@ def test_a_theorem_leaves_no_point_of_the_statement_out(exponent, given, has_for
             theorems.whole(of, "")
 
 
+@pytest.mark.parametrize(
+    ("sign", "opposite"),
+    [(">=", "ln x < / y"), (">", "ln x <= / y"), ("=", "ln x <> / y")],
+)
+def test_a_negation_says_that_both_sides_are_defined_and_that_the_relation_fails(sign, opposite):
+    """Coq's ln (-1) is zero: without its sign a value of x below zero would refute ln x >= 1."""
+    claim = [sign, ["log", "x"], ["^", "y", "-1"]]
+    given = [[">=", ["^", "x", "1/2"], "y"]]
+    text = theorems.negation({"variables": ["x", "y"], "given": given, "claim": claim}, "").text
+    first, *parts = text.split("\n")
+    assert first.strip() == "exists x y : R,"
+    assert [part.strip().removesuffix(" /\\") for part in parts] == [
+        "0 <= x",
+        "y <= sqrt x",
+        "0 < x",
+        "y <> 0",
+        opposite,
+    ]
+
+
 def test_the_theorem_is_the_registered_statement_with_its_domain():
     (first, *_) = theorems_of("sxy.eq35")
     assert first.theorem.kind == "inequality"

@@ -460,3 +460,23 @@ def test_the_relations_of_every_family_and_run_must_be_met():
         ({"x": 3.0 * (1 + 1e-10)}, ""),  # rounding
     ):
         assert arrays.missed({**met, **changed}) == says
+
+
+@pytest.mark.parametrize(
+    ("path", "missed"),
+    [
+        ([0.0, 0.0, 1.0, 3.0], False),  # 0 = 0 + 0, 1 = 0 + 1, 3 = 1 + 2
+        ([0.0, 1.0, 3.0, 6.0], True),  # grows by the number of steps with the step itself
+    ],
+)
+def test_in_a_step_the_number_of_steps_is_of_those_before_it(path, missed):
+    """By hand: s grows by T from its value after T steps to the next one."""
+    before, after, steps = sp.symbols("s t T")
+    growth = Recursion(
+        numbers=("s",),
+        later=("t",),
+        start=((before, 0),),
+        steps=((before + steps, after), (after, before + steps)),
+    )
+    found = growth.missed("T", {"T steps": {"s": path}})
+    assert (found != "") is missed
