@@ -104,7 +104,7 @@ def _next_step(planned: Planned, store: RunStore, level: float) -> Evidence | li
         return planned.demands(store, level) or planned.decide(store, level)
     except (StoreError, ExecutorError, OSError, MemoryError):
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # the run would end as if all claims were decided
         frame = user_line(error) or traceback.extract_tb(error.__traceback__)[-1]
         told = " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST_ERROR]
         return Evidence(

@@ -191,6 +191,14 @@ def test_a_failure_inside_this_program_is_told_at_the_line_of_the_users_file(tmp
     assert "(deciding.py, line " in _next_step(planned, None, 0.05).error
 
 
+def test_a_claim_that_ends_the_program_fails_alone():
+    """`sys.exit(0)` in a claim's function ended the run with the status of success."""
+    planned = SimpleNamespace(demands=lambda *_: sys.exit(0))
+    found = _next_step(planned, None, 0.05)
+    assert found.verdict == "INCONCLUSIVE"
+    assert found.error.startswith("SystemExit: 0 (test_deciding.py, line ")
+
+
 @pytest.mark.parametrize("error", [StoreError, ExecutorError, OSError, MemoryError])
 @pytest.mark.parametrize("step", ["demands", "decide"])
 def test_what_is_wrong_with_the_run_itself_is_no_failure_of_a_claim(error, step):

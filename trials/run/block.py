@@ -7,6 +7,7 @@ number.  It is computed under one BLAS thread and one floating-point error state
 from __future__ import annotations
 
 import contextlib
+import copy
 import inspect
 import math
 import os
@@ -87,7 +88,8 @@ def simulate_block(task: Task) -> BlockResult:
     """Simulate one block and give every failed trial a reason.  No trial is dropped.
 
     A row with a value that is not finite is *diverged*.  A trial that raises is a row of NaN,
-    *raised*.  Where `simulate` raises for the whole block, every trial is such a row.  Errors of
+    *raised*.  Where `simulate` raises for the whole block, every trial is such a row.  `SystemExit`
+    counts as raised: it would end the program, perhaps with the status of success.  Errors of
     the machine (`MemoryError`, `OSError`) are no property of a trial.  They propagate, so that they
     never enter a store.
 
@@ -105,12 +107,12 @@ def simulate_block(task: Task) -> BlockResult:
         # One error state everywhere: a caller under errstate(all="raise") must not make a trial
         # fail that would not fail in a worker.
         with np.errstate(all="ignore"):
-            values = owner.simulate(dict(task.params), rng, owner.block_size)
+            values = owner.simulate(_copied(task.params), rng, owner.block_size)
     except (MemoryError, OSError):
         raise
     except SomeTrialsRaised as some:
         values, alone = some.values, {row: _reason(error) for row, error in some.errors.items()}
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         seconds = time.perf_counter() - start
         text = _reason(error)
         return BlockResult(
@@ -132,7 +134,19 @@ def simulate_block(task: Task) -> BlockResult:
     return BlockResult(values, reasons, seconds, work)
 
 
-def _reason(error: Exception) -> str:
+def _copied(params: Params) -> dict[str, Any]:
+    """Parameters for one block to use up.
+
+    A simulation that sorts its list in place would change the cell: its block would be stored in
+    another one, and the next block would have other parameters.
+    """
+    return {
+        name: copy.deepcopy(value) if isinstance(value, list | dict) else value
+        for name, value in params.items()
+    }
+
+
+def _reason(error: BaseException) -> str:
     """The exception in one line."""
     return " ".join(f"raised: {type(error).__name__}: {error}".split())[:_LONGEST_REASON]
 

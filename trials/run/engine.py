@@ -325,12 +325,14 @@ def _compute(
                 _commit(store, known, *ready[0])
                 committed(*ready.popleft())
     except BaseException:
-        executor.cancel()
-        for task, result in executor.finished():
-            if _is_of_this_run(store, result):
-                ready.extend(raised.let_through(task, result))
-        while ready:  # an interrupted commit was undone, so it is repeated as a whole
-            _commit(store, known, *ready.popleft())
+        try:
+            executor.cancel()
+        finally:  # a second interrupt ends the wait for the workers, and loses no finished block
+            for task, result in executor.finished():
+                if _is_of_this_run(store, result):
+                    ready.extend(raised.let_through(task, result))
+            while ready:  # an interrupted commit was undone, so it is repeated as a whole
+                _commit(store, known, *ready.popleft())
         raise
 
 
@@ -476,9 +478,23 @@ def _read_params(store: RunStore, owner: Experiment, wanted: TrialId, trial: str
     """The cell's parameters, once it is certain that the run holds the trial."""
     for cell in store.cells():
         if (cell.experiment, cell.number) == (wanted.experiment, wanted.cell):
+            _refuse_other_parameters(store, owner, cell.params)
             store.register(owner, cell.params)  # present: this only compares the designs
             return cell.params
     raise StoreError(f"{store.path}: holds no cell of trial {trial}")
+
+
+def _refuse_other_parameters(store: RunStore, owner: Experiment, params: Params) -> None:
+    """Refuse a cell of another version, whose parameters mean another cell now, or none."""
+    try:
+        now = canonical_json(owner.check(params))
+    except InvalidParameter as error:
+        now = str(error)
+    if now != (then := canonical_json(params)):
+        raise StoreError(
+            f"{store.path}: the parameters of experiment {owner.name} have changed since this run "
+            f"was made: {then} then, {now} now; replay the trial with the older version"
+        )
 
 
 def _compare(

@@ -42,7 +42,7 @@ class SomeTrialsRaised(Exception):
     errors : what each of these trials raised, by row.
     """
 
-    def __init__(self, values: FloatArray, errors: dict[int, Exception]) -> None:
+    def __init__(self, values: FloatArray, errors: dict[int, Exception | SystemExit]) -> None:
         first = next(iter(errors.values()))
         super().__init__(f"{len(errors)} of {len(values)} trials raised, the first one {first!r}")
         self.values = values
@@ -62,14 +62,14 @@ def each_trial(
     @functools.wraps(one)  # errors and workers name the module of the experiment
     def simulate(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
         drawn: dict[int, FloatArray] = {}
-        errors: dict[int, Exception] = {}
+        errors: dict[int, Exception | SystemExit] = {}
         for row in range(n_trials):
             try:
                 values = np.asarray(one(params, rng))
                 drawn[row] = values.astype(np.float64) if values.dtype.kind in "biu" else values
             except (MemoryError, OSError):  # the machine failed, and no trial
                 raise
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 errors[row] = error
         if not errors:
             return np.array([*drawn.values()])

@@ -89,9 +89,11 @@ class _Worker:
     def died(self) -> ExecutorError:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(1.0)
+        code = self.process.returncode  # None for a process that has closed its pipe first
+        how = "" if code is None else f" with exit code {code}"
         return ExecutorError(
-            f"a worker process ended with exit code {self.process.returncode} "
-            "(killed, or out of memory?); its blocks are not stored, resume the run"
+            f"a worker process ended{how} (killed, or out of memory?); its blocks are not stored, "
+            "resume the run"
         )
 
     def stop(self) -> None:

@@ -272,6 +272,64 @@ def _no_disk(_params, _rng):
     raise OSError("no disk")
 
 
+def _sometimes_leaves(_params, rng):
+    if (drawn := rng.random()) < 0.25:
+        sys.exit(0)
+    return (drawn,)
+
+
+def test_a_trial_that_ends_the_program_fails_alone(tmp_path):
+    """`sys.exit(0)` in a trial ended the run with the status of success, and decided nothing."""
+    leaves = Experiment(
+        name="test.leaves", design=4_000_000_193, columns=("u",), block_size=64,
+        simulate=each_trial(_sometimes_leaves), check=dict,
+    )  # fmt: skip
+    with RunStore.create(tmp_path / "run", root_seed=1, config={}) as store:
+        with make_executor("serial") as executor:
+            ensure(store, [Demand(leaves, {}, 1)], executor)
+        table = store.table(leaves, {})
+    drawn = block_stream(1, leaves.design, cell_number({}), 0).random(64)
+    assert 0 < table.failed.sum() < 64
+    assert np.array_equal(table.failed, drawn < 0.25)
+    assert {reason for _, reason in table.reasons} == {"raised: SystemExit: 0"}
+
+
+@pytest.mark.parametrize("kind", ["serial", "threads"])
+def test_an_experiment_whose_every_block_ends_the_program_is_an_error(tmp_path, kind):
+    never = replace(
+        TOY, name="test.never", design=4_000_000_194, simulate=lambda *_: sys.exit("bye")
+    )
+    with (
+        RunStore.create(tmp_path / "run", root_seed=1, config={}) as store,
+        make_executor(kind, 1) as executor,
+        pytest.raises(ExecutorError, match=r"every trial of .* raised: SystemExit: bye"),
+    ):
+        ensure(store, [Demand(never, {}, 2)], executor)
+
+
+def _sort_and_grow(params, _rng, n_trials):
+    params["weights"].sort()
+    params["weights"].append(9.0)
+    params["nested"]["left"].pop()
+    return np.full((n_trials, 1), float(len(params["weights"])))
+
+
+@pytest.mark.parametrize("kind", ["serial", "threads"])
+def test_a_simulation_that_changes_its_lists_changes_no_cell(tmp_path, kind):
+    """Its blocks were stored in cells of the changed lists, and the demanded one stayed empty."""
+    changes = Experiment(
+        name="test.changes", design=4_000_000_195, columns=("n",), block_size=4,
+        simulate=_sort_and_grow, check=dict,
+    )  # fmt: skip
+    params = {"weights": [2.0, 1.0], "nested": {"left": [1]}}
+    with RunStore.create(tmp_path / "run", root_seed=1, config={}) as store:
+        with make_executor(kind, 1) as executor:
+            ensure(store, [Demand(changes, params, 3)], executor)
+        (cell,) = store.cells()
+        assert cell.params == params == {"weights": [2.0, 1.0], "nested": {"left": [1]}}
+        assert store.table(changes, params).values.tolist() == [[3.0]] * 12
+
+
 def test_a_block_that_raises_is_rows_of_nan_with_the_reason(tmp_path):
     params = {"mode": "raises"}
     _run(tmp_path / "run", [Demand(TOY, params, 12)])
@@ -354,6 +412,18 @@ def test_blocks_that_finished_before_an_exception_are_stored(tmp_path):
     with RunStore.open(tmp_path / "run", readonly=True) as store:
         assert store.blocks(TOY, TOY.check({})) == {0, 1, 2}
         assert store.content_digest() == whole
+
+
+def test_a_second_interrupt_while_workers_end_loses_no_finished_block(tmp_path):
+    class Twice(Interrupted):
+        def cancel(self):
+            if hasattr(self, "done"):
+                raise KeyboardInterrupt
+
+    with RunStore.create(tmp_path / "run", root_seed=7, config={}) as store:
+        with pytest.raises(KeyboardInterrupt):
+            ensure(store, [Demand(TOY, {}, 5)], Twice())
+        assert store.blocks(TOY, TOY.check({})) == {0, 1, 2}
 
 
 def test_an_interrupt_inside_a_trial_is_no_failed_trial(tmp_path):
@@ -552,6 +622,39 @@ def test_replay_refuses_trials_that_it_cannot_find(tmp_path):
         replay(7, name)
     with pytest.raises(InvalidParameter, match="must be of the parameters"):
         replay(7, name, {"mean": 9.0})
+
+
+@pytest.mark.parametrize("readonly", [True, False])
+def test_a_trial_of_a_version_with_other_parameters_is_refused_by_name(
+    tmp_path, monkeypatch, readonly
+):
+    """The run "was opened read-only", and one that was not got a new cell from a replay."""
+    old = Experiment(
+        name="test.grown", design=4_000_000_196, columns=("u",), block_size=4,
+        simulate=lambda _p, rng, n: rng.random((n, 1)), check=dict,
+    )  # fmt: skip
+    path, name = tmp_path / "run", trial_id(old, {"a": 1}, 5)
+    _run(path, [Demand(old, {"a": 1}, 2)])
+
+    def refused(_params):
+        raise InvalidParameter("unknown parameter 'a'; known: b")
+
+    for check, now in (
+        (lambda params: {"b": 0} | dict(params), r'\{"a":1,"b":0\} now'),
+        (refused, "unknown parameter 'a'; known: b now"),
+    ):
+        monkeypatch.setitem(registry._REGISTRY, old.name, replace(old, check=check))
+        with RunStore.open(path, readonly=readonly) as store:
+            told = (
+                rf'the parameters of experiment test.grown have changed .*: \{{"a":1\}} then, {now}'
+            )
+            with pytest.raises(StoreError, match=told):
+                replay(store, name)
+            assert len(store.cells()) == 1
+    monkeypatch.setitem(registry._REGISTRY, old.name, old)
+    with RunStore.open(path, readonly=readonly) as store:
+        stream = block_stream(7, old.design, cell_number({"a": 1}), 1)
+        assert replay(store, name).values == stream.random((4, 1))[1]
 
 
 # -- cost ------------------------------------------------------------------------------------

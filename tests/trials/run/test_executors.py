@@ -14,6 +14,7 @@ from tests.trials.toys import TOY, appears, end_process, process_number, refuse,
 from trials.checks import InvalidParameter
 from trials.run import block as blocks
 from trials.run import experiment as experiment_module
+from trials.run import local
 from trials.run.engine import Demand, ensure
 from trials.run.executors import (
     ExecutorError,
@@ -133,6 +134,14 @@ def test_a_worker_that_dies_is_an_error_and_not_a_hang(tmp_path):
         ):
             ensure(store, [Demand(TOY, {"mode": "slow"}, 50)], executor, kill)
         assert 1 <= len(store.blocks(TOY, {"mode": "slow"})) < 50
+
+
+def test_a_worker_that_is_still_ending_is_told_without_its_status():
+    """It was told as one with the exit code None."""
+    for code, told in ((None, ""), (-9, " with exit code -9")):
+        process = types.SimpleNamespace(wait=lambda _seconds: None, returncode=code)
+        error = local._Worker.died(types.SimpleNamespace(process=process))
+        assert str(error).startswith(f"a worker process ended{told} (killed, or out of memory?); ")
 
 
 def test_cancelled_processes_end_at_once():
