@@ -14,12 +14,15 @@ folder=${CFL_RUN:-$PWD/runs/$SLURM_JOB_ID}
 address=$PWD/scheduler-$SLURM_JOB_ID.json
 trap 'kill $(jobs -p) 2>/dev/null || true; rm -f "$address"' EXIT
 dask scheduler --scheduler-file "$address" --no-dashboard &
-while [ ! -s "$address" ]; do sleep 1; done
+while [ ! -s "$address" ]; do
+    kill -0 $! # ends this job where the scheduler has ended
+    sleep 1
+done
 cfl-verify warm-up
 srun --ntasks=$((SLURM_NTASKS - 1)) cfl-verify worker --scheduler-file "$address" \
     --nthreads 1 --no-dashboard --death-timeout 60 &
 scheduler=$(python -c 'import json, sys; print(json.load(open(sys.argv[1]))["address"])' "$address")
-if [ -e "$folder/store.sqlite" ]; then
+if [ -s "$folder/store.sqlite" ]; then  # an empty file: a start that was stopped, to be made again
     cfl-verify resume "$folder" --scheduler "$scheduler"
 else
     cfl-verify run --profile standard --output "$folder" --scheduler "$scheduler"

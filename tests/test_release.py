@@ -5,7 +5,10 @@ from __future__ import annotations
 import importlib.util
 import io
 import json
+import os
 import re
+import subprocess
+import sys
 import tarfile
 import tomllib
 import zipfile
@@ -98,6 +101,59 @@ def test_manifests_of_kubernetes_fit_together():
     claims = {c["metadata"]["name"] for c in by_kind["PersistentVolumeClaim"]}
     (volume,) = job["spec"]["template"]["spec"]["volumes"]
     assert volume["persistentVolumeClaim"]["claimName"] in claims
+
+
+@pytest.fixture
+def slurm(tmp_path):
+    """Run the SLURM script among stubs, and return its status and what it asked of the program."""
+    programs = {
+        "cfl-verify": 'echo "$@" >> asked',
+        "dask": '[ -e dies ] && exit 1; echo \'{"address": "tcp://here:1"}\' > "$3"',
+        "srun": "true",
+        "sleep": '/bin/sleep .02; echo >> slept; [ "$(wc -l < slept)" -lt 900 ] || kill $PPID',
+        "python": f'exec {sys.executable} "$@"',
+    }
+    for name, body in programs.items():
+        (tmp_path / name).write_text(f"#!/bin/bash\n{body}\n")
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "activate").write_text("")
+    variables = {
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "CFL_VENV": str(tmp_path / "activate"),
+        "CFL_RUN": str(tmp_path / "run"),
+        "SLURM_JOB_ID": "7",
+        "SLURM_NTASKS": "3",
+    }
+
+    def run():
+        script = ROOT / "deploy" / "slurm.sh"
+        done = subprocess.run(
+            ["bash", script], cwd=tmp_path, env=variables, capture_output=True, check=False
+        )
+        asked = tmp_path / "asked"
+        lines = asked.read_text().splitlines() if asked.exists() else []
+        asked.unlink(missing_ok=True)
+        return done.returncode, lines
+
+    return run
+
+
+def test_the_slurm_job_goes_on_with_a_run_and_makes_one_anew_that_never_began(slurm, tmp_path):
+    """An empty file is left by a start that was stopped: to resume it is refused."""
+    new = f"run --profile standard --output {tmp_path}/run --scheduler tcp://here:1"
+    assert slurm() == (0, ["warm-up", new])
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "store.sqlite").touch()
+    assert slurm() == (0, ["warm-up", new])
+    (tmp_path / "run" / "store.sqlite").write_text("SQLite")
+    assert slurm() == (0, ["warm-up", f"resume {tmp_path}/run --scheduler tcp://here:1"])
+
+
+def test_the_slurm_job_ends_where_its_scheduler_does(slurm, tmp_path):
+    """It waited for the address until its time was over."""
+    (tmp_path / "dies").touch()
+    status, asked = slurm()
+    assert (status, asked) == (1, [])
 
 
 def test_options_of_the_cluster_examples_are_options_of_the_command():

@@ -2,6 +2,9 @@
 
 An interrupt in the middle of an import surfaces as any exception of any library.  Nothing has been
 written by then, so the process may simply end.  Work that writes calls `interruptible` first.
+
+The system ends a process by SIGTERM and SIGHUP without its help, but not the first process of a
+container, which must do it itself.
 """
 
 from __future__ import annotations
@@ -21,11 +24,20 @@ def _end(_number: int, _frame: Any) -> None:
     os._exit(INTERRUPTED)
 
 
+def _end_first(number: int, _frame: Any) -> None:
+    os._exit(128 + number)
+
+
 def quick_exit() -> None:
     """From now on an interrupt ends the process at once.  An ignored signal stays ignored."""
     global _previous
     if threading.current_thread() is not threading.main_thread():
         return
+    if os.getpid() == 1:
+        for name in ("SIGTERM", "SIGHUP"):
+            number = getattr(signal, name)
+            if signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, _end_first)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         _previous = signal.signal(signal.SIGINT, _end)
 
