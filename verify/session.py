@@ -11,7 +11,8 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from importlib import metadata
@@ -33,7 +34,7 @@ from verify.levels import allocate_levels
 from verify.papers import Catalogue, ClaimsFile, catalogue
 from verify.plan import Plan, Planned, plan
 from verify.procedures.base import PROFILES
-from verify.stored import claim_document, report_damage, summary
+from verify.stored import claim_document, read_time, report_damage
 
 #: Family-wise error level of a whole run, split over its claims.
 FAMILYWISE_LEVEL = 0.05
@@ -165,19 +166,18 @@ def execute(
     if prepared is None:
         prepared = prepare(config, known)
     allocation = allocate_levels(config.level, known, prepared, config.profile)
-    started = _now()
-    begin = time.perf_counter()
-    earlier = summary(store)
     decided = _read_decided(store, prepared.claims, config.profile)
     open_claims = [p for p in prepared.claims if str(p.selection) not in decided]
     # Before anything is written: a refused run stays as it was.
     refuse_other_code(store, [e for p in open_claims if (e := p.procedure.experiment())])
-    _put_papers(store, known, prepared.claims)
-    store.put_document("run", "extension", {"profile": config.profile})
-    store.put_document("run", "plan", {"claims": [str(p.selection) for p in prepared.claims]})
-    outcomes = _outcomes(
-        store, prepared.claims, decided, allocation, config, executor, listener, known
-    )
+    with _timed(store):
+        _put_papers(store, known, prepared.claims)
+        store.put_document("run", "extension", {"profile": config.profile})
+        store.put_document("run", "plan", {"claims": [str(p.selection) for p in prepared.claims]})
+        outcomes = _outcomes(
+            store, prepared.claims, decided, allocation, config, executor, listener, known
+        )
+        digest = store.content_digest()
     store.put_document(
         "run",
         "summary",
@@ -187,9 +187,8 @@ def execute(
             "profile": config.profile,
             "seed": config.seed,
             "executor": type(executor).__name__,
-            "started": earlier.get("started", started),
+            **(read_time(store) or {}),
             "finished": _now(),
-            "wall_seconds": earlier.get("wall_seconds", 0.0) + time.perf_counter() - begin,
             "familywise_level": config.level,
             "allocation": [
                 [name, allocation.levels.get(name, 0.0)]
@@ -198,10 +197,30 @@ def execute(
             "not_run": [[name, reason] for name, reason in prepared.not_run.items()],
             "environment": environment() | _describe_mixture(store),
             "commands": list(commands),
-            "content_digest": store.content_digest(),
+            "content_digest": digest,
         },
     )
     return outcomes
+
+
+@contextmanager
+def _timed(store: RunStore) -> Iterator[None]:
+    """Record when the run was started and how long it was worked on, also when it is stopped."""
+    begin = time.perf_counter()
+    known = read_time(store) or {"started": _now(), "wall_seconds": 0.0}
+    store.put_document("run", "time", known)
+
+    def record() -> None:
+        seconds = known["wall_seconds"] + time.perf_counter() - begin
+        store.put_document("run", "time", {**known, "wall_seconds": seconds})
+
+    try:
+        yield
+    except BaseException:
+        with suppress(StoreError):  # what stopped the run is the error to tell
+            record()
+        raise
+    record()
 
 
 def _read_decided(

@@ -70,6 +70,11 @@ class _Summary(TypedDict, total=False):
     wall_seconds: float
 
 
+class _Time(TypedDict):
+    started: str
+    wall_seconds: Annotated[float, Meta(ge=0)]
+
+
 class _Mutant(TypedDict, total=False):
     kind: Required[str]
     mutant: Required[str]
@@ -135,6 +140,23 @@ def summary(store: RunStore) -> dict[str, Any]:
     """
     store.document("run", "summary", _Summary)
     return store.document("run", "summary") or {}
+
+
+def read_time(store: RunStore) -> _Time | None:
+    """When a run was started, and the seconds that calls worked on it, stopped ones included.
+
+    None where nobody has worked on it.  A run that was made before this was recorded has the times
+    of its summary.
+
+    Raises
+    ------
+    StoreError : A document that is damaged, or not of this form.
+    """
+    found = store.document("run", "time", _Time)
+    known = summary(store)
+    if found is None and "started" in known:
+        return _Time(started=known["started"], wall_seconds=known.get("wall_seconds", 0.0))
+    return found
 
 
 def read_planned(store: RunStore) -> list[str] | None:

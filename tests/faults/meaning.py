@@ -811,8 +811,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "verify/session.py",
-        '"wall_seconds": earlier.get("wall_seconds", 0.0) + time.perf_counter() - begin',
-        '"wall_seconds": time.perf_counter() - begin',
+        'seconds = known["wall_seconds"] + time.perf_counter() - begin',
+        "seconds = time.perf_counter() - begin",
         "a resumed run forgets the time that it has taken before",
         "verify/test_session",
         missed=True,
@@ -3207,8 +3207,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "trials/run/engine.py",
-        "            if _is_of_this_run(store, result):\n                ready.extend",
-        "            if True:\n                ready.extend",
+        "                if _is_of_this_run(store, result):\n                    ready.extend",
+        "                if True:\n                    ready.extend",
         "after an exception a block of another machine is stored",
         "trials/run/test_mixture",
         missed=True,

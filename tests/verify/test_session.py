@@ -5,6 +5,7 @@ import sqlite3
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -24,6 +25,7 @@ from verify.evidence import Evidence, Verdict
 from verify.papers import Catalogue, catalogue
 from verify.procedures.base import PROFILES
 from verify.session import Listener, RunConfig
+from verify.stored import read_time, summary
 
 pytestmark = pytest.mark.usefixtures("forked_workers")
 EXAMPLE = Path(__file__).parents[2] / "docs" / "example_paper.py"
@@ -273,6 +275,45 @@ def test_the_command_that_repeats_a_claim_gives_it_alone_the_level_that_it_had(n
         assert again.levels[name] == pytest.approx(allocation.levels[name], rel=1e-12)
 
 
+def test_the_times_of_a_run_count_from_its_first_call_and_all_calls(tmp_path, monkeypatch):
+    """A run that was interrupted for hours was "started" when it was resumed, and took seconds."""
+    clock, days = iter((10.0, 17.5, 100.0, 102.0, 500.0, 501.0)), iter(f"day {i}" for i in range(9))
+    monkeypatch.setattr(session, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    monkeypatch.setattr(session, "_now", lambda: next(days))
+    config = RunConfig(claims=CLAIMS)
+    stopping = False
+
+    def outcomes(*_):
+        if stopping:
+            raise KeyboardInterrupt
+        return []
+
+    monkeypatch.setattr(session, "_outcomes", outcomes)
+
+    def work(store):
+        with make_executor("serial") as executor:
+            session.execute(store, config, executor)
+
+    with session.create(tmp_path / "run", config) as store:
+        stopping = True
+        with pytest.raises(KeyboardInterrupt):
+            work(store)
+        assert read_time(store) == {"started": "day 0", "wall_seconds": 7.5}
+        assert summary(store) == {}
+        stopping = False
+        work(store)
+        found = summary(store)
+        assert (found["started"], found["finished"]) == ("day 0", "day 1")
+        assert found["wall_seconds"] == 9.5
+        store.put_document("run", "summary", {"started": "before", "wall_seconds": 30.0})
+        assert read_time(store) == {"started": "day 0", "wall_seconds": 9.5}
+    with session.create(tmp_path / "older", config) as store:  # which recorded its summary alone
+        assert read_time(store) is None
+        store.put_document("run", "summary", {"started": "before", "wall_seconds": 30.0})
+        work(store)
+        assert (summary(store)["started"], summary(store)["wall_seconds"]) == ("before", 31.0)
+
+
 def test_a_run_is_only_ever_extended(tmp_path):
     config = RunConfig(claims=CLAIMS)
     assert session.resume_config(config, None) is config
@@ -286,7 +327,7 @@ def test_a_run_is_only_ever_extended(tmp_path):
         executed(store, config)
         told = store.document("run", "summary")
         begun = {"wall_seconds": 1e6, "started": "long ago"}
-        store.put_document("run", "summary", told | begun)
+        store.put_document("run", "time", begun)
         executed(store, session.resume_config(config, "standard"))
         extended = store.document("run", "summary")
         assert 1e6 < extended["wall_seconds"] < 2e6  # both parts of the work

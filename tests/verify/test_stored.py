@@ -28,6 +28,7 @@ from verify.stored import (
     holds_benchmarks,
     read_planned,
     read_scores,
+    read_time,
     summary,
 )
 
@@ -207,6 +208,10 @@ EVERY_KIND = {
     ),
     ("machine", ""): (lambda store: store.machines(), [{"cpu": 1}, {"cpu": None}]),
     ("run", "summary"): (summary, [{"environment": [1]}, {"wall_seconds": "x"}]),
+    ("run", "time"): (
+        read_time,
+        [{}, {"started": 1, "wall_seconds": 1.0}, {"started": "a", "wall_seconds": -1.0}],
+    ),
     ("run", "plan"): (read_planned, [{"claims": 7}, {"claims": [1]}]),
     ("run", "kind"): (holds_benchmarks, [{"benchmark": 1}, {"benchmark": []}]),
     ("run", MIXED): (mixture_allowed, [{"allowed": "no"}, {"allowed": {}}]),

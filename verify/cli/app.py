@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import sys
@@ -43,8 +44,10 @@ class Application(click.Group):
             _flush()
         except click.exceptions.Exit as leave:
             code = leave.exit_code
-        except SystemExit:
-            raise
+        except SystemExit as leave:
+            if not exits.place_in_ones_own_file(leave):
+                raise
+            code = self._failed(leave, given)  # the user's file would choose the status, 0 too
         except BaseException as error:
             code = self._failed(error, given)
         sys.exit(code)
@@ -65,7 +68,8 @@ class Application(click.Group):
         # A run that was stopped names the command that continues it, which stays whole.
         stopped = isinstance(error, exits.Stopped)
         line = printable(message) if stopped else one_line(message, [*given, *inputs])
-        screen.say(word + line, to=screen.errors)
+        with contextlib.suppress(OSError):  # on a full disk the exit code is the last to tell
+            screen.say(word + line, to=screen.errors)
         return code
 
 

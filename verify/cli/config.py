@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import math
 import tomllib
 from collections.abc import Mapping
@@ -32,6 +34,7 @@ _KEYS: Mapping[str, tuple[type, ...]] = {
     "output": (str,),
     "claims_files": (list,),
 }
+_EXECUTORS = ("serial", "threads", "processes")
 
 
 class _BadFile(InvalidParameter):
@@ -54,13 +57,18 @@ class Settings:
     claims_files: tuple[str, ...]
 
     def directory(self) -> Path:
-        """The run directory: the one that was named, or a new one below ``./runs``."""
+        """The run directory: the one that was named, or a new one, made here, below ``./runs``."""
         if self.output is not None:
             return Path(self.output)
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
         name = f"{self.config.profile}-{self.config.seed}-{stamp}"
-        taken = (RUNS / (name + (f"-{i}" if i > 1 else "")) for i in range(1, 1000))
-        return next(path for path in taken if not path.exists())
+        RUNS.mkdir(exist_ok=True)
+        for i in itertools.count(1):
+            path = RUNS / (name + (f"-{i}" if i > 1 else ""))
+            with contextlib.suppress(FileExistsError):
+                path.mkdir()  # at once: another run may start in the same second
+                break
+        return path
 
     def workers(self, n_claims: int | None = None) -> Executor:
         """The executor that the settings ask for.  See `claim_workers`."""
@@ -85,11 +93,17 @@ def settings(flags: Mapping[str, Any], config_file: str | None) -> Settings:
         raise InvalidParameter(
             f"output={output!r} must name a directory, in printable characters only"
         )
+    executor = chosen("executor")
+    if executor is not None and executor not in _EXECUTORS:
+        raise InvalidParameter(
+            f"executor={_spell(executor)} must be {', '.join(_EXECUTORS[:-1])} or "
+            f"{_EXECUTORS[-1]}; a cluster is named by its scheduler"
+        )
     return Settings(
         config=config,
         output=output,
         jobs=chosen("jobs"),
-        executor=chosen("executor"),
+        executor=executor,
         scheduler=chosen("scheduler"),
         claims_files=tuple(chosen("claims_files", ())),
     )
@@ -132,7 +146,7 @@ def read_config(path: Path) -> dict[str, Any]:
     if _depth(content) > MAX_DEPTH:
         raise InvalidParameter(f"{path}: not a TOML file: nested too deeply")
     try:
-        values = tomllib.loads(content.decode("utf-8"))
+        values = tomllib.loads(content.decode("utf-8-sig"))  # editors of Windows write a mark
     except RecursionError:
         raise InvalidParameter(f"{path}: not a TOML file: nested too deeply") from None
     except ValueError as error:  # TOML, UTF-8, integers of thousands of digits

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shlex
 import shutil
@@ -73,12 +74,14 @@ def explain(error: BaseException) -> tuple[int, str]:
         return USAGE, str(error)
     if isinstance(error, OSError):
         where = f"{os.fsdecode(error.filename)!r}: " if error.filename else ""
-        return USAGE, f"{where}{error.strerror or error}"
+        # Each worker has files, and is a process: too many are refused in one of these ways.
+        few = error.errno in (errno.EMFILE, errno.ENFILE, errno.EAGAIN)
+        return USAGE, f"{where}{error.strerror or error}" + ("; use a smaller --jobs" * few)
     if isinstance(error, RuntimeError) and "start new thread" in str(error):
         return USAGE, "the system allows no more threads or processes; use a smaller --jobs"
     if isinstance(error, MemoryError):
         return USAGE, f"out of memory ({error})" if str(error) else "out of memory"
-    if place := _in_ones_own_file(error):
+    if place := place_in_ones_own_file(error):
         return USAGE, f"{place}: {type(error).__name__}: {error}; mend this line of your own file"
     mine = "".join(
         f" or of {file}, of which `{program()} check-paper {shlex.quote(file)}` tells more"
@@ -96,7 +99,7 @@ def _own() -> list[str]:
     return [] if sources is None else sources.user_files()
 
 
-def _in_ones_own_file(error: BaseException) -> str:
+def place_in_ones_own_file(error: BaseException) -> str:
     """``FILE:LINE`` of the user's file that raised an error, empty where the mistake is ours.
 
     Frames of Python's own modules and of installed packages are passed over: who called them with

@@ -17,9 +17,10 @@ from verify.cli import exits
 from verify.cli.screen import print_json, say, table
 from verify.cli.signals import interruptible
 from verify.cli.verdicts import mark
-from verify.papers import catalogue, recorded_files
+from verify.papers import FILE_KIND, catalogue, recorded_files
 from verify.session import RunConfig
 from verify.stored import claim_documents, read_planned, summary
+from verify.stored import claims_files as named_files
 
 
 def show_status(*, run: str, as_json: bool, claims_files: Sequence[str]) -> None:
@@ -31,14 +32,22 @@ def show_status(*, run: str, as_json: bool, claims_files: Sequence[str]) -> None
         wanted = _read_planned(store, config, claims_files)
         cells = store.status()
     verdicts = {name: mark(documents[name]) if name in documents else "pending" for name in wanted}
+    # A run that was extended decides its claims again: those of the smaller profile are to come.
+    earlier = {
+        name: before
+        for name in wanted
+        if (before := documents.get(name, {}).get("profile", config.profile)) != config.profile
+    }
+    n_decided = sum(name in documents and name not in earlier for name in wanted)
     experiments = list(_experiments(cells))
     found = {
         "run": str(directory),
         "profile": config.profile,
         "seed": config.seed,
         "level": config.level,
-        "decided": len(documents),
+        "decided": n_decided,
         "claims": verdicts,
+        "earlier_profiles": earlier,
         "experiments": experiments,
     }
     if as_json:
@@ -46,11 +55,12 @@ def show_status(*, run: str, as_json: bool, claims_files: Sequence[str]) -> None
         return
     say(
         f"{directory}  profile {config.profile}  seed {config.seed}  "
-        f"{len(documents)}/{len(wanted)} claims decided"
+        f"{n_decided}/{len(wanted)} claims decided"
     )
     longest = max((len(name) for name in wanted), default=0)
     for name, verdict in verdicts.items():
-        say(f"  {name:<{longest}}  {verdict}")
+        before = f" (profile {earlier[name]}, to be decided again)" if name in earlier else ""
+        say(f"  {name:<{longest}}  {verdict}{before}")
     if experiments:
         say()
         rows = [
@@ -71,13 +81,19 @@ def _read_planned(store: RunStore, config: RunConfig, claims_files: Sequence[str
     """The claims of a run, as it recorded them: no file that the run names is executed.
 
     A run that was stopped before it recorded its plan is planned again from the registered papers
-    and the files that the user names.
+    and the files that the user names.  Claims of files that he does not name stand as he wrote
+    them.
     """
     stored = read_planned(store)
     if stored is not None:
         return stored
     files = recorded_files(store, claims_files) if claims_files else ()
-    return [str(p.selection) for p in session.prepare(config, catalogue(files)).claims]
+    try:
+        return [str(p.selection) for p in session.prepare(config, catalogue(files)).claims]
+    except InvalidParameter:
+        if files or not named_files(store, FILE_KIND):
+            raise
+        return list(config.claims)
 
 
 def _experiments(cells: Sequence[CellStatus]) -> Iterator[dict[str, Any]]:

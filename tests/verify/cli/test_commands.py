@@ -1,5 +1,6 @@
 """The command line: every command, every refusal in one line, and runs that survive a kill."""
 
+import errno
 import json
 import os
 import re
@@ -14,15 +15,19 @@ import pytest
 from click.testing import CliRunner
 
 from tests import forking
+from trials import sources
+from trials.run.block import TrialsRaised, WrongValues
 from trials.run.engine import Replay
 from trials.run.executors import ExecutorError
+from trials.run.origin import load_file
 from trials.run.store import RunStore, StoreError
+from trials.run.store.errors import translate
 from verify import session
-from verify.cli import exits, runs
+from verify.cli import exits, runs, screen
 from verify.cli.app import application
 from verify.cli.verdicts import exit_code
 from verify.evidence import Verdict
-from verify.papers import catalogue
+from verify.papers import FILE_KIND, catalogue
 from verify.session import Outcome
 
 pytestmark = pytest.mark.usefixtures("forked_workers")
@@ -546,6 +551,102 @@ def test_lost_workers_are_an_error_of_input_with_a_hint_how_to_go_on(tmp_path, m
     (line,) = result.stderr.splitlines()
     assert line.startswith("error: the scheduler is lost; finished blocks are kept; continue with")
     assert f" resume {run}`" in line
+
+
+GO_ON = "finished blocks are kept; continue with `"
+FULL = sqlite3.OperationalError("database or disk is full")
+FULL.sqlite_errorcode = sqlite3.SQLITE_FULL
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), f"No space left on device; {GO_ON}"),
+        (MemoryError(), f"out of memory; {GO_ON}"),
+        (translate(Path("a"), FULL), f"a: database or disk is full; {GO_ON}"),
+        (OSError(errno.EMFILE, "Too many"), f"Too many; use a smaller --jobs; {GO_ON}"),
+        (WrongValues("two columns"), "two columns; mend the experiment and start a new run, "),
+        (TrialsRaised("all raised"), "all raised; mend the experiment and start a new run, "),
+    ],
+)
+def test_a_run_that_the_machine_or_its_author_stopped_says_how_to_go_on(
+    tmp_path, monkeypatch, error, told
+):
+    """A full disk said nothing of the blocks, and a wrong experiment advised a resume that is
+    refused as soon as it is mended.
+    """
+
+    def stop(*_arguments, **_more):
+        raise error
+
+    monkeypatch.setattr(session, "execute", stop)
+    line = refused("run", "ifca.eq3", "--output", tmp_path / "run")
+    assert line.startswith(f"error: {told}")
+    resume = f" resume {tmp_path / 'run'}`"
+    assert (resume in line) == told.endswith(GO_ON)
+
+
+def test_the_exit_code_is_told_where_the_message_cannot_be(monkeypatch):
+    """On a full disk the line failed, and Python's own code 1 is that of another verdict."""
+
+    def full(*_arguments, **_more):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(screen, "say", full)
+    with pytest.raises(SystemExit) as left:
+        application.main(["status", "not-there"])
+    assert left.value.code == exits.USAGE
+
+
+def test_a_file_of_ones_own_does_not_choose_the_exit_code(monkeypatch, tmp_path):
+    """A function that called sys.exit(0) ended a command as if all verdicts were as expected."""
+    own = tmp_path / "own.py"
+    own.write_text("import sys\n\n\ndef leave(**_):\n    sys.exit(0)\n")
+    module = load_file(own)
+    try:
+        monkeypatch.setattr(runs, "show_status", module.leave)
+        line = refused("status", "here")
+        assert line == f"error: {own}:5: SystemExit: 0; mend this line of your own file"
+        monkeypatch.setattr(runs, "show_status", lambda **_: sys.exit(7))
+        assert invoke("status", "here").exit_code == 7  # a library's own end
+    finally:
+        del sys.modules[module.__name__]
+        sources.remove(module.__name__)
+
+
+def test_the_status_of_an_extended_run_counts_the_claims_of_its_profile(finished, tmp_path):
+    """It called all claims decided, as soon as the extension had begun."""
+    directory = tmp_path / "run"
+    invoke("copy", finished[0], directory)
+    with RunStore.open(directory / session.STORE_NAME) as store:
+        store.put_document("run", "extension", {"profile": "standard"})
+        document = store.document("claim", COIN)
+        store.put_document("claim", COIN, {**document, "profile": "standard"})
+    found = json.loads(invoke("status", directory, "--json").stdout)
+    assert (found["profile"], found["decided"], len(found["claims"])) == ("standard", 1, 3)
+    assert found["earlier_profiles"] == dict.fromkeys(set(found["claims"]) - {COIN}, "quick")
+    text = invoke("status", directory).stdout
+    assert "1/3 claims decided" in text
+    assert re.search(
+        r"ifca\.eq3 +PROVED UP TO A LEMMA \(profile quick, to be decided again\)", text
+    )
+    assert re.search(rf"{re.escape(COIN)} +REFUTED$", text, re.MULTILINE)
+    assert json.loads(invoke("status", finished[0], "--json").stdout)["earlier_profiles"] == {}
+
+
+def test_the_status_of_a_run_that_never_began_lists_the_names_of_its_own_file(tmp_path):
+    """Such a run was refused for an "unknown claim", as the status runs no file of a stranger."""
+    own = tmp_path / "own.py"
+    own.write_text("")
+    config = session.RunConfig(claims=("own.*", "own.second[n=3]"))
+    with session.create(tmp_path / "run", config) as store:
+        recorded = {"path": str(own), "sha256": "0" * 64, "source": ""}
+        store.put_document(FILE_KIND, str(own), recorded)
+    found = json.loads(invoke("status", tmp_path / "run", "--json").stdout)
+    assert found["claims"] == {"own.*": "pending", "own.second[n=3]": "pending"}
+    with session.create(tmp_path / "other", config):
+        pass
+    assert "unknown claim 'own.*'" in refused("status", tmp_path / "other")
 
 
 @pytest.mark.parametrize(

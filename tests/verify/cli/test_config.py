@@ -41,11 +41,11 @@ def test_runs_of_one_second_are_numbered_from_two(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(config, "datetime", Clock)
     settings = config.settings({"seed": 7}, None)
-    names = []
-    for _ in range(3):
-        settings.directory().mkdir(parents=True)
-        names = sorted(path.name for path in config.RUNS.iterdir())
-    assert names == [f"quick-7-20260102T030405{end}" for end in ("", "-2", "-3")]
+    # Each is made at once: two runs that start together had one directory, and one was refused.
+    names = [settings.directory().name for _ in range(1200)]
+    ends = ("", *(f"-{i}" for i in range(2, 1201)))
+    assert names == [f"quick-7-20260102T030405{end}" for end in ends]
+    assert {path.name for path in config.RUNS.iterdir()} == set(names)
 
 
 FILE = {
@@ -117,6 +117,25 @@ def test_a_level_with_too_many_digits_for_a_float_is_a_level_that_is_too_large(t
     assert found.level == math.inf
     with pytest.raises(InvalidParameter, match="level=inf must lie strictly between 0 and 1"):
         session.prepare(found, catalogue(()))
+
+
+def test_a_file_may_begin_with_the_mark_that_editors_of_windows_write(tmp_path):
+    path = tmp_path / "a.toml"
+    path.write_bytes(b"\xef\xbb\xbfseed = 3\n")
+    assert config.read_config(path) == {"seed": 3}
+
+
+@pytest.mark.parametrize("name", ["distributed", "Threads", ""])
+def test_a_file_names_the_executors_of_the_flag_alone(tmp_path, name):
+    """The executor of a cluster asked for an "address", which no key and no flag is."""
+    path = tmp_path / "a.toml"
+    path.write_text(f'executor = "{name}"\n')
+    with pytest.raises(InvalidParameter) as refused:
+        config.settings({}, str(path))
+    assert str(refused.value) == (
+        f"executor={name!r} must be serial, threads or processes; a cluster is named by its "
+        "scheduler"
+    )
 
 
 @pytest.mark.parametrize("more", [0, 1])

@@ -18,7 +18,7 @@ One module for each reason to change: `schema` and `migration` (tables and their
 `verification` (trials), `documents` and `decoding`, `export`, `backup`.
 """
 
-from trials.run.store.errors import StoreError
+from trials.run.store.errors import Hindered, StoreError
 from trials.run.store.records import Cell, CellStatus, Table
 from trials.run.store.run_store import RunStore
 from trials.run.store.schema import APPLICATION_ID, SCHEMA_VERSION
@@ -28,6 +28,7 @@ __all__ = [
     "SCHEMA_VERSION",
     "Cell",
     "CellStatus",
+    "Hindered",
     "RunStore",
     "StoreError",
     "Table",

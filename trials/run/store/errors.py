@@ -12,16 +12,19 @@ from trials.text import printable
 SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
 
 # Primary result codes about the machine or other processes, and not about the file's content.
-_CIRCUMSTANCES = {
+# The first may pass by itself, or when a disk has room again.
+_PASSING = {
     sqlite3.SQLITE_BUSY,
     sqlite3.SQLITE_LOCKED,
     sqlite3.SQLITE_FULL,
     sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_NOMEM,
+    sqlite3.SQLITE_PROTOCOL,
+}
+_LASTING = {
     sqlite3.SQLITE_READONLY,
     sqlite3.SQLITE_CANTOPEN,
-    sqlite3.SQLITE_NOMEM,
     sqlite3.SQLITE_PERM,
-    sqlite3.SQLITE_PROTOCOL,
     sqlite3.SQLITE_NOLFS,
 }
 
@@ -39,6 +42,10 @@ class StoreError(Exception):
             half = MAX_MESSAGE // 2
             line = f"{line[: half - 1]}…{line[-half:]}"  # the reason stands at the end
         super().__init__(line)
+
+
+class Hindered(StoreError):
+    """A full disk or another process is in the way for now.  The run itself is sound."""
 
 
 def one_line(error: Exception) -> str:
@@ -62,6 +69,8 @@ def translate(path: Path, error: Exception) -> StoreError:
         return StoreError(
             f"{path}: is damaged (a query took more than {MAX_SECONDS:g} s of processor time)"
         )
-    if code in _CIRCUMSTANCES:
+    if code in _PASSING:
+        return Hindered(f"{path}: {one_line(error)}")
+    if code in _LASTING:
         return StoreError(f"{path}: {one_line(error)}")
     return StoreError(f"{path}: is damaged ({one_line(error)})")
