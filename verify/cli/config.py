@@ -96,8 +96,8 @@ def settings(flags: Mapping[str, Any], config_file: str | None) -> Settings:
     executor = chosen("executor")
     if executor is not None and executor not in _EXECUTORS:
         raise InvalidParameter(
-            f"executor={_spell(executor)} must be {', '.join(_EXECUTORS[:-1])} or "
-            f"{_EXECUTORS[-1]}; a cluster is named by its scheduler"
+            f"executor={_spell(executor)} must be one of {', '.join(_EXECUTORS)}; a cluster is "
+            "named by its scheduler"
         )
     return Settings(
         config=config,

@@ -133,7 +133,7 @@ def test_a_file_names_the_executors_of_the_flag_alone(tmp_path, name):
     with pytest.raises(InvalidParameter) as refused:
         config.settings({}, str(path))
     assert str(refused.value) == (
-        f"executor={name!r} must be serial, threads or processes; a cluster is named by its "
+        f"executor={name!r} must be one of serial, threads, processes; a cluster is named by its "
         "scheduler"
     )
 
