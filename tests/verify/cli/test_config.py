@@ -125,7 +125,7 @@ def test_a_file_may_begin_with_the_mark_that_editors_of_windows_write(tmp_path):
     assert config.read_config(path) == {"seed": 3}
 
 
-@pytest.mark.parametrize("name", ["distributed", "Threads", ""])
+@pytest.mark.parametrize("name", ["dask", "Threads", ""])
 def test_a_file_names_the_executors_of_the_flag_alone(tmp_path, name):
     """The executor of a cluster asked for an "address", which no key and no flag is."""
     path = tmp_path / "a.toml"
