@@ -27,7 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trials.checks import FloatArray, IntArray, InvalidParameter, real_array
+from trials.checks import FloatArray, IntArray, InvalidParameter, finite_batch
 from trials.clustering.kmeans import kmeans_pp
 from trials.methods.updates import Observer, local_updates
 from trials.models.clients import ClientData
@@ -112,7 +112,7 @@ def run_fesem(
     if seeds is None:
         models = kmeans_pp(local[None], k, rng, n_init=n_init).centers[0].copy()
     else:
-        models = real_array("seeds", seeds).copy()
+        models = finite_batch("seeds", seeds, ("k", "d")).copy()
         if models.shape != (k, d):
             raise InvalidParameter(f"seeds.shape={models.shape} must be ({k}, {d})")
     share = np.diff(data.offsets).astype(float) if weights == "rows" else np.ones(m)

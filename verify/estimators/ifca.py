@@ -231,7 +231,8 @@ def random_starts(
         if starts.shape != (k, data.dimension):
             raise InvalidParameter(f"init.shape={starts.shape} must be ({k}, {data.dimension})")
         require_finite("init", starts)
-        longest = float(last_axis_lengths(starts).max())
+        with np.errstate(over="ignore"):  # an infinite norm is refused, too
+            longest = float(last_axis_lengths(starts).max())
         if longest > bound:
             raise InvalidParameter(
                 f"init has a model of norm {longest:.3g}: it must be at most {bound:.3g}, where "

@@ -8,7 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from trials.checks import FloatArray, IntArray, InvalidParameter, integer_between, one_of, shown
+from trials.checks import (
+    WHOLE_IN_FLOAT,
+    FloatArray,
+    IntArray,
+    InvalidParameter,
+    integer_between,
+    one_of,
+    shown,
+    whole_array,
+)
 from trials.clustering.convex import convex_clustering, convex_clustering_path
 from trials.clustering.gradient import gradient_clustering
 from trials.clustering.kmeans import kmeans_pp, seed_kmeans_pp, spectral_kmeans
@@ -123,7 +132,14 @@ class OneShotClustering(FederatedEstimator):
 
             if self.options:
                 raise InvalidParameter("options must be None: a clusterer of one's own has its own")
-            return with_strangers_alone(clone(self.clusterer).fit_predict(points))
+            found = clone(self.clusterer).fit_predict(points)
+            labels = whole_array("the labels of clusterer", found, -WHOLE_IN_FLOAT)
+            if labels.shape != (len(points),):
+                raise InvalidParameter(
+                    f"the labels of clusterer have shape {labels.shape}, and must be "
+                    f"({len(points)},): one a client"
+                )
+            return with_strangers_alone(labels)
         name = one_of("clusterer", self.clusterer, CLUSTERERS)
         if name == "k-means++":
             more = self._options(name, kmeans_pp)

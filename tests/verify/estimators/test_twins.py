@@ -770,6 +770,43 @@ def test_a_clusterer_of_ones_own_is_cloned_and_may_number_its_clusters_anyhow():
     assert not hasattr(own, "seen_")
 
 
+class Says(ClusterMixin, BaseEstimator):
+    """A clusterer that gives what it is told to give."""
+
+    def __init__(self, found):
+        self.found = found
+
+    def fit_predict(self, X, y=None):
+        return self.found
+
+
+@pytest.mark.parametrize(
+    ("found", "message"),
+    [
+        ([0, 1, 0], r"the labels of clusterer have shape \(3,\), and must be \(4,\)"),
+        ([[0, 1]] * 4, r"have shape \(4, 2\), and must be \(4,\)"),
+        ([0.2, 0.7, 0.2, 0.7], "the labels of clusterer=.* must hold integers"),
+        (["a", "b", "a", "b"], "the labels of clusterer must be an array of real numbers"),
+        (None, "the labels of clusterer must be an array"),
+    ],
+)
+def test_labels_that_are_no_clusters_of_the_clients_are_refused(found, message):
+    """Labels .2 and .7 were one cluster."""
+    x = np.random.default_rng(0).standard_normal((12, 1))
+    with pytest.raises(InvalidParameter, match=message):
+        OneShotClustering(clusterer=Says(found)).fit(x, x[:, 0], clients=np.repeat(range(4), 3))
+
+
+def test_seeds_and_starts_are_finite():
+    x = np.random.default_rng(0).standard_normal((12, 1))
+    of = np.repeat(range(4), 3)
+    for seed in (np.nan, np.inf, 1e300):
+        with pytest.raises(InvalidParameter, match=r"seeds\[1, 0\]=.* must be finite and at most"):
+            FeSEM(seeds=[[0.0], [seed]]).fit(x, x[:, 0], clients=of)
+        with pytest.raises(InvalidParameter, match=r"init"), np.errstate(all="raise"):
+            IFCA(init=[[0.0], [seed]]).fit(x, x[:, 0], clients=of)
+
+
 def test_what_diverges_or_has_no_rounds_is_refused_in_one_line():
     rng = np.random.default_rng(7)
     x, who = rng.standard_normal((60, 2)), np.repeat(np.arange(6), 10)
