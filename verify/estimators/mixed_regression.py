@@ -292,7 +292,8 @@ class GlobalRound(FederatedEstimator):
     ----------
     n_clusters : k, of both phases.
     phase_1, phase_2 : a `MomentDescent` and a `FederatedRegression`, which are cloned, or None for
-        their defaults.  Their n_clusters, init and random_state are not read.
+        their defaults.  Their n_clusters, init, n_init, fit_intercept and random_state are not
+        read.
     fit_intercept, random_state : as in `IFCA`.
 
     Notes
