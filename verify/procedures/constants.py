@@ -8,7 +8,9 @@ from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
+import sympy as sp
 
+from bounds.render import latex
 from bounds.statement import Statement
 from trials.run.cell import Params
 from trials.run.engine import Demand, trial_id
@@ -597,7 +599,7 @@ class Constants(Procedure):
         return Figure(
             name="required",
             title="Required constants over the grid",
-            xlabel=f"{_symbol(widest)} (dimensionless)",
+            xlabel=_axis(widest, [float(data[i].params[widest]) for i in drift.cells]),
             ylabel="required over frozen constant (dimensionless)",
             xscale="log",
             yscale="log",
@@ -654,6 +656,17 @@ def _finite(value: float | None) -> float | None:
 def _symbol(name: str) -> str:
     """A parameter's name in prose.  A single letter is set as math, as is ``rho``."""
     return f"${name}$" if len(name) == 1 else name
+
+
+def _axis(name: str, values: Sequence[float]) -> str:
+    """The label of an axis with a parameter's values.
+
+    >>> _axis("n", [1.0, 8.0]), _axis("sigma", [0.5])
+    ('$n$ (count)', '$\\\\sigma$ (as in the cells)')
+    """
+    letters = latex(sp.Symbol(name))
+    symbol = f"${letters}$" if len(name) == 1 or letters != name else name
+    return f"{symbol} ({'count' if all(v.is_integer() for v in values) else 'as in the cells'})"
 
 
 def _tex(name: str) -> str:

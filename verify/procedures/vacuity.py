@@ -214,7 +214,7 @@ class Vacuity(Stated):
             name=f"map-{symbol}",
             title="Where the statement says something",
             xlabel=f"${letter}$",
-            ylabel=f"${self._letter}$",
+            ylabel=f"${self._letter}$ (count)",
             xscale="log",
             yscale="log",
             series=series,

@@ -115,7 +115,7 @@ def test_required_constants_tell_calibration_from_held_out_cells_and_show_the_fr
     assert len(by_role["held-out cells"].x) == 5
     # d is tried from 2 to 256, m from 10 to 1280: a factor of 128 each, the first of them is taken
     assert sorted(set(by_role["calibration cells"].x)) == [10.0, 20.0, 40.0]
-    assert figure.xlabel == "$m$ (dimensionless)"
+    assert figure.xlabel == "$m$ (count)"
     assert "(dimensionless)" in figure.ylabel
     (line,) = figure.hlines
     frozen = next(t for t in evidence.tables if "frozen" in t.title).rows[0][2]
