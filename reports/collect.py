@@ -6,7 +6,7 @@ ratio), rounded and put into sentences.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,7 @@ from reports.claim_page import Place, claim_page
 from reports.claim_tables import Files
 from reports.dependencies import CITED, Graph, dependency_graph
 from reports.reading import Tried, slugs, sort_claims
-from reports.schema import Claim, Finding, Paper, Power, Reader, Summary, Symbols, read
+from reports.schema import Claim, Finding, Paper, Plan, Power, Reader, Summary, Symbols, read
 from reports.text import commands, enumerate_items, escape_text, number, plural
 
 
@@ -39,6 +39,24 @@ class Run:
     findings: dict[str, Finding]
     symbols: dict[str, Symbols]
     benchmarks: Mapping[str, Benchmark] = field(default_factory=dict)
+    planned: Sequence[str] = ()
+    profile: str | None = None
+
+    @property
+    def pending(self) -> list[str]:
+        """The claims of the run that have no verdict yet, of the profile that it is run with."""
+        decided = {
+            claim.key
+            for claim in self.claims
+            if claim.claim.evidence is not None
+            and self.profile in (None, claim.claim.profile or self.profile)
+        }
+        return [name for name in self.planned if name not in decided]
+
+    @property
+    def left_out(self) -> list[tuple[str, str]]:
+        """The claims that the profile leaves out, with the reasons."""
+        return [item for item in self.summary.not_run if item[0] not in self.planned]
 
     @property
     def names(self) -> dict[str, str]:
@@ -102,7 +120,10 @@ def load(reader: Reader) -> Run:
         When a document cannot be read.  The message names it.
     """
     summary = read(reader, "run", Summary).get("summary", Summary())
+    plans = read(reader, "run", Plan)
     return Run(
+        planned=plans.get("plan", Plan()).claims,
+        profile=plans.get("extension", Plan()).profile,
         summary=summary,
         claims=sort_claims(read(reader, "claim", Claim), summary, read(reader, "power", Power)),
         papers=read(reader, "paper", Paper),
@@ -149,7 +170,7 @@ def collect(run: Run, *, engine: str) -> Report:
         "title": escape_text(summary.title),
         "subtitle": escape_text(run.subtitle),
         "date": escape_text(overview.date(summary.finished or summary.started)),
-        "abstract": overview.abstract(run.claims, summary),
+        "abstract": overview.abstract(run.claims, summary, run.pending, len(run.planned)),
         "claims": [
             (escape_text(f"Claims: {paper}" if paper else "Claims"), made)
             for paper, made in pages.items()

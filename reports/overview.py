@@ -59,10 +59,26 @@ def tally(claims: Sequence[Tried]) -> list[tuple[tuple[str, str], int]]:
     return sorted(counts.items(), key=rank)
 
 
-def abstract(claims: Sequence[Tried], summary: Summary) -> Latex:
-    """The numbers of claims, trials and verdicts, and the verdicts that are not expected ones."""
+def unfinished(pending: Sequence[str], n_planned: int) -> str:
+    """A sentence on a run that was stopped or still goes on, empty for one that has ended."""
+    if not pending:
+        return ""
+    has = "has" if len(pending) == 1 else "have"
+    return (
+        f"This run has not ended: {number(len(pending))} of {plural(n_planned, 'claim')} {has} no "
+        f"verdict yet. {code('cfl-verify resume')} continues it. "
+    )
+
+
+def abstract(
+    claims: Sequence[Tried], summary: Summary, pending: Sequence[str] = (), n_planned: int = 0
+) -> Latex:
+    """The numbers of claims, trials and verdicts, and the verdicts that are not expected ones.
+
+    ``pending`` are the claims that the run has not decided, of ``n_planned`` ones.
+    """
     if not claims:
-        return Latex("This run holds no claim yet.")
+        return Latex(unfinished(pending, n_planned) or "This run holds no claim yet.")
     words = enumerate_items(
         [f"{number(n)} {verdict_word(verdict, mark)}" for (verdict, mark), n in tally(claims)]
     )
@@ -71,6 +87,7 @@ def abstract(claims: Sequence[Tried], summary: Summary) -> Latex:
     failed = sum(claim.evidence.n_failed for claim in claims)
     surprising = [claim for claim in claims if claim.as_expected is False]
     parts = [
+        f"{unfinished(pending, n_planned)}"
         f"{plural(len(claims), 'claim was', 'claims were')} tried with {plural(trials, 'trial')}"
         f" ({number(failed)} failed){f': {words}' if words else ''}."
     ]

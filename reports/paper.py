@@ -298,12 +298,10 @@ def findings(run: Run, files: Files, form: Form) -> tuple[list[dict[str, Any]], 
 
 def abstract(run: Run) -> Latex:
     """The claims that were tried, left out and proved, and the tally."""
-    claims, left_out = run.claims, run.summary.not_run
-    if not claims:
-        return Latex("This run holds no claim yet.")
-    missing = len(left_out) + sum(claim.verdict == "NOT RUN" for claim in claims)
-    told = str(overview.abstract(claims, run.summary))
-    if missing:
+    claims = run.claims
+    missing = len(run.left_out) + sum(claim.verdict == "NOT RUN" for claim in claims)
+    told = str(overview.abstract(claims, run.summary, run.pending, len(run.planned)))
+    if missing and claims:
         were = plural(missing, "claim was", "claims were")
         told += f" {were} not run{_profiles(run)}."
     return Latex(told)
@@ -312,7 +310,7 @@ def abstract(run: Run) -> Latex:
 def _profiles(run: Run) -> str:
     """The profiles that run the claims which this one leaves out, in parentheses."""
     counts: dict[str, int] = {}
-    for _, reason in run.summary.not_run:
+    for _, reason in run.left_out:
         found = re.match(r"not run below (\w+)", reason)
         if found:
             counts[found[1]] = counts.get(found[1], 0) + 1
@@ -321,12 +319,13 @@ def _profiles(run: Run) -> str:
 
 
 def not_run(run: Run) -> list[Latex]:
-    """The claims that were not run, a line for each profile that runs them."""
+    """The claims that were not run: those not reached, and a line for each profile of others."""
     groups: dict[str, list[str]] = {}
-    for name, reason in run.summary.not_run:
+    for name, reason in run.left_out:
         found = re.match(r"not run below (\w+)", reason)
         groups.setdefault(found[1] if found else "", []).append(name)
-    return [
+    pending = ", ".join(str(code(name)) for name in run.pending)
+    return [Latex(f"Not reached yet: {pending}.")] * bool(pending) + [
         Latex(
             (f"With {code(f'--profile {profile}')}: " if profile else "")
             + ", ".join(str(code(name)) for name in names)
@@ -545,7 +544,9 @@ def comparisons(run: Run) -> list[Latex]:
 def drawing(run: Run) -> Any:
     """The picture of the run.  A claim that was not run stands with its own paper."""
     papers = {c.claim.id.partition(".")[0]: c.claim.paper for c in reversed(run.claims)}
-    known = {name: papers.get(name.partition(".")[0], "") for name, _ in run.summary.not_run}
+    names = [name for name, _ in run.left_out]
+    names += [name for name in run.pending if name not in run.by_key]
+    known = {name: papers.get(name.partition(".")[0], "") for name in names}
     return picture(run.claims, {name: paper for name, paper in known.items() if paper})
 
 

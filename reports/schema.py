@@ -284,6 +284,13 @@ class Summary(Record, frozen=True, kw_only=True):
     content_digest: Short | None = None
 
 
+class Plan(Record, frozen=True, kw_only=True):
+    """The claims that a run tries, and the profile to which it was extended last."""
+
+    claims: Annotated[list[Short], Meta(max_length=100_000)] = []
+    profile: Short | None = None
+
+
 class Finding(Record, frozen=True, kw_only=True):
     """A difference from the printed text of a paper, with the claims that show it."""
 

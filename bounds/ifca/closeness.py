@@ -104,7 +104,7 @@ CLOSENESS_INCREASES = CLOSENESS_INCREASES_AS_PRINTED.variant(
     constants=(prefactor(c_2, "statistical floor"),),
     reading=(
         "(1) gives $\\frac12\\norm{\\theta-\\theta^*}+\\mathrm{floor}\\le"
-        "\\norm{\\theta-\\theta^*}$ "
+        "\\norm{\\theta-\\theta^*}$. "
         "The error shrinks only above twice the floor. At the floor fresh samples move it up as "
         "often as down. Every cluster is tested by itself. A run violates the statement when a "
         "step increases the error of some cluster that was above twice the floor."

@@ -22,6 +22,7 @@ from reports.paper import (
     drawing,
     findings,
     links_to_site,
+    not_run,
     paper,
     reprinted,
     sure,
@@ -567,3 +568,39 @@ def test_the_tables_of_theorems_hold_each_papers_own_rows_in_six_columns_of_the_
         assert 0.9 < sum(widths) < 1.0 - 0.005 * len(widths)  # the gaps between columns as well
         assert table.spec.startswith("@{}")
         assert table.spec.endswith("@{}")
+
+
+def test_a_run_that_was_stopped_says_so_and_names_what_it_has_not_reached(tmp_path: Path) -> None:
+    """Two of five claims were told as the whole run: "every verdict is the expected one"."""
+    documents = {
+        "claim": {name: undrawn(claim(name, profile="quick")) for name in ("p.a", "p.b")},
+        "run": {"plan": {"claims": ["p.a", "p.b", "p.c"]}, "extension": {"profile": "quick"}},
+    }
+    run = load(FakeRun(documents))
+    assert run.pending == ["p.c"]
+    sentence = "This run has not ended: $1$ of $3$ claims has no verdict yet."
+    assert str(abstract(run)).startswith(sentence)
+    assert not_run(run) == [r"Not reached yet: \texttt{p.c}."]
+    assert [tile.key for tile in drawing(run).tiles if tile.strength == "notrun"] == ["p.c"]
+    write_report(FakeRun(documents), tmp_path, formats=("tex", "html"), catalogue=True)
+    for name in ("report.tex", "catalogue.tex", "site/index.html"):
+        assert "This run has not ended: " in (tmp_path / name).read_text()
+    # It was extended, and stopped before it had tried all claims again.
+    documents["run"]["extension"] = {"profile": "standard"}
+    documents["claim"]["p.b"]["profile"] = "standard"
+    assert load(FakeRun(documents)).pending == ["p.a", "p.c"]
+    documents["claim"] = {}
+    told = str(abstract(load(FakeRun(documents))))
+    assert told.startswith("This run has not ended: $3$ of $3$ claims have no verdict yet.")
+    documents["run"] = {}
+    assert str(abstract(load(FakeRun(documents)))) == "This run holds no claim yet."
+
+
+def test_what_a_larger_profile_runs_is_no_longer_left_out_when_the_run_is_extended() -> None:
+    claims = {"p.a": undrawn(claim("p.a"))}
+    told = {"summary": {"not_run": [["p.long", "not run below standard: it is long"]]}}
+    plan = {"plan": {"claims": ["p.a", "p.long"]}}
+    run = load(FakeRun({"claim": claims, "run": told | plan}))
+    assert (run.left_out, run.pending) == ([], ["p.long"])
+    run = load(FakeRun({"claim": claims, "run": told | {"plan": {"claims": ["p.a"]}}}))
+    assert ([name for name, _ in run.left_out], run.pending) == (["p.long"], [])
