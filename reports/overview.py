@@ -59,6 +59,13 @@ def tally(claims: Sequence[Tried]) -> list[tuple[tuple[str, str], int]]:
     return sorted(counts.items(), key=rank)
 
 
+def _first_five(claims: Sequence[Tried]) -> str:
+    """The keys of the first five claims, and the number of the others."""
+    names = enumerate_items([str(code(claim.key)) for claim in claims[:5]])
+    more = f" and {number(len(claims) - 5)} more" if len(claims) > 5 else ""
+    return f"{names}{more}"
+
+
 def unfinished(pending: Sequence[str], n_planned: int) -> str:
     """A sentence on a run that was stopped or still goes on, empty for one that has ended."""
     if not pending:
@@ -96,10 +103,14 @@ def abstract(
             f"{plural(identities, 'of them compares', 'of them compare')} two forms of one formula "
             "and stand in none of these counts."
         )
+    if lost := [claim for claim in claims if claim.evidence.error]:
+        counts = "counts" if len(lost) == 1 else "count"
+        parts.append(
+            f"{plural(len(lost), 'claim')} ended with an error and {counts} as inconclusive: "
+            f"{_first_five(lost)}."
+        )
     if surprising:
-        names = enumerate_items([str(code(claim.key)) for claim in surprising[:5]])
-        more = f" and {number(len(surprising) - 5)} more" if len(surprising) > 5 else ""
-        parts.append(f"Not as the catalogue expects: {names}{more}.")
+        parts.append(f"Not as the catalogue expects: {_first_five(surprising)}.")
     elif any(claim.as_expected for claim in claims):
         parts.append("Every verdict is the one that the catalogue expects.")
     if summary.familywise_level is not None:
@@ -108,8 +119,9 @@ def abstract(
         )
     if coarse := sum(claim.mark.startswith("SUPPORTED TO") for claim in claims):
         parts.append(
-            f"{number(coarse)} of the supported claims rest on the smallest probability that this "
-            "run resolves: their mark names it."
+            f"{plural(coarse, 'supported claim rests', 'supported claims rest')} on the smallest "
+            f"probability that this run resolves: {'its mark' if coarse == 1 else 'their mark'} "
+            "names it."
         )
     if proved := sum(claim.evidence.grade.startswith("proved") for claim in claims):
         parts.append(f"{plural(proved, 'refutation is proved', 'refutations are proved')}.")

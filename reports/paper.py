@@ -478,8 +478,8 @@ def sure(run: Run) -> list[tuple[Latex, Latex]]:
     if coarse:
         limits.append(
             f"{plural(coarse, 'supported claim reaches', 'supported claims reach')} only down to a "
-            "probability that the trials resolve, which its mark names: rarer failures, or rarer "
-            "values in the mean of a rate, may be unseen."
+            f"probability that the trials resolve. {'Its' if coarse == 1 else 'Their'} mark names "
+            "it. Rarer failures, or rarer values in the mean of a rate, may be unseen."
         )
     told.append(("Limits", " ".join(limits)))
     return [(Latex(head), Latex(text)) for head, text in told]

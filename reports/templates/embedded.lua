@@ -132,6 +132,27 @@ function Math(el)
   return typst(known[key])
 end
 
+-- A command breaks at its blanks only, so that it runs when it is copied.
+function Code(el)
+  if FORMAT:match("^typst") and el.text:find(" ", 1, true) then
+    return typst("#command(" .. quoted(el.text) .. ")")
+  end
+end
+
+-- Commands that are a paragraph of their own are not spaced out to its width.
+function Para(el)
+  local commands = 0
+  for _, each in ipairs(el.content) do
+    if each.t == "RawInline" and each.text:match("^#command") then
+      commands = commands + 1
+    elseif each.t ~= "LineBreak" and each.t ~= "SoftBreak" then
+      return nil
+    end
+  end
+  if commands == 0 then return nil end
+  return pandoc.RawBlock("typst", "#[#set par(justify: false)\n" .. typst_of({ el }) .. "\n]")
+end
+
 -- \textcolor{name}: the names are variables of the Typst template.
 function Span(el)
   local colour = el.attributes.style and el.attributes.style:match("^color:%s*([%a][%w-]*)")

@@ -263,7 +263,7 @@ def test_a_mark_is_printed_in_the_place_of_its_verdict() -> None:
     document["evidence"] |= {"mark": "SUPPORTED TO 0.008"}
     shown = report(run(p_a=document))
     assert "SUPPORTED TO 0.008" in shown["claims"]
-    assert "$1$ of the supported claims rest on" in shown["abstract"]
+    assert "$1$ supported claim rests on" in shown["abstract"]
 
 
 def test_a_proved_refutation_prints_its_argument_and_inequalities() -> None:

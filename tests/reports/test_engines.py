@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
@@ -22,7 +24,7 @@ from reports.engines import (
     typst_source,
 )
 from reports.errors import ReportError
-from reports.text import escape_text
+from reports.text import code, escape_text
 
 
 @pytest.mark.parametrize(
@@ -218,6 +220,19 @@ def test_quotes_and_bars_stand_as_they_are_meant(text: str, shown: str) -> None:
     source = typst_source(escape_text(text))
     assert shown in source.splitlines()
     assert typst_pdf(source, Path(), 0).startswith(b"%PDF-")
+
+
+@pytest.mark.skipif(bool(embedded_missing()), reason="the embedded engine is not installed")
+@pytest.mark.skipif(shutil.which("pdftotext") is None, reason="needs pdftotext")
+def test_a_command_breaks_at_its_blanks_only(tmp_path: Path) -> None:
+    """The names of claims broke at their hyphens, and the copied command tried no such claim."""
+    words = ["cfl-verify", "run", "--seed", "7", *(f"p.thm{i}-as-printed" for i in range(30))]
+    words += ["'p.eq[x=\"a\\\\b\"]'"]
+    assert '#command("run it")' in typst_source(code("run it"), standalone=False)
+    pdf = tmp_path / "a.pdf"
+    pdf.write_bytes(typst_pdf(typst_source(code(" ".join(words))), tmp_path, 0))
+    text = subprocess.run(["pdftotext", str(pdf), "-"], capture_output=True, text=True, check=True)
+    assert text.stdout.split()[: len(words)] == words
 
 
 @pytest.mark.skipif(bool(embedded_missing()), reason="the embedded engine is not installed")

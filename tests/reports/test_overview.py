@@ -107,14 +107,28 @@ def test_the_abstract_counts_proofs_and_coarse_supports() -> None:
     ]
     told = abstract(claims, summary())
     assert r"$1$ \verdictword{supported}{SUPPORTED TO r} and $2$ \verdictword" in told
-    assert "$1$ of the supported claims rest on the smallest probability" in told
+    assert (
+        "$1$ supported claim rests on the smallest probability that this run resolves: its" in told
+    )
     assert "$2$ refutations are proved." in told
     assert "proved" not in abstract(claims[:1], summary())
     assert "smallest" not in abstract(claims[1:], summary())
     whole = tried("p.d", mark="SUPPORTED")
-    assert "$1$ of the supported claims rest on the smallest" in abstract(
-        [*claims, whole], summary()
+    assert "$1$ supported claim rests on the smallest" in abstract([*claims, whole], summary())
+    twice = abstract([*claims, tried("p.e", mark="SUPPORTED TO 0.1")], summary())
+    assert (
+        "$2$ supported claims rest on the smallest probability that this run resolves: the" in twice
     )
+
+
+def test_the_abstract_names_the_claims_that_ended_with_an_error() -> None:
+    """A division by zero in a user's claim was INCONCLUSIVE and no more in report.pdf."""
+    lost = [tried(f"p.{x}", verdict="INCONCLUSIVE", error="ZeroDivisionError") for x in "abcdefg"]
+    one, seven = (str(abstract([*lost[:n], tried("p.z")], summary())) for n in (1, 7))
+    assert r"$1$ claim ended with an error and counts as inconclusive: \texttt{p.a}. " in one
+    assert "$7$ claims ended with an error and count as inconclusive: " in seven
+    assert r"\texttt{p.e} and $2$ more. " in seven
+    assert "ended with" not in abstract([tried("p.z")], summary())
 
 
 def test_identities_of_formulas_are_counted_apart() -> None:
