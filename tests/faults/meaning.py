@@ -1608,8 +1608,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "reports/paper.py",
-        'missing = len(left_out) + sum(claim.verdict == "NOT RUN" for claim in claims)',
-        "missing = len(left_out)",
+        'missing = len(run.left_out) + sum(claim.verdict == "NOT RUN" for claim in claims)',
+        "missing = len(run.left_out)",
         "claims that the run has not reached are not counted",
         "reports/test_paper",
         missed=True,
