@@ -109,6 +109,26 @@ def test_the_slope_of_a_logarithm_is_what_the_fit_gives_to_one(name, direction, 
     assert expected > 0
 
 
+def test_the_largest_constant_of_the_box_serves_a_bound_that_is_attained() -> None:
+    """Every value is the next float above c d/m at c = 3, the end of the box."""
+    cells = [
+        replace(cell, statistic=np.full(300, np.nextafter(3.0 * d / m, math.inf)))
+        for cell in make_cells(sharp)
+        for m, d in [(cell.params["m"], cell.params["d"])]
+    ]
+    box = replace(C, high=3.0)
+
+    def bound(values: Any, cell: CellSample) -> float:
+        return float(values["c"] * cell.params["d"] / cell.params["m"])
+
+    decided = decide(cells, bound, constants=(box,))
+    assert decided.verdict is Verdict.SUPPORTED
+    assert decided.feasibility is not None
+    assert {row.n_bad for row in decided.feasibility.rows} == {0}
+    above = [replace(cell, statistic=cell.statistic * (1 + 1e-6)) for cell in cells]
+    assert decide(above, bound, constants=(box,)).verdict is Verdict.REFUTED
+
+
 def test_growth_like_a_logarithm_withholds_support_though_its_slope_is_below_the_margin() -> None:
     """log m from 64 to 10^12, fitted as a power: 0.08 per unit log, and the margin is 0.1."""
 

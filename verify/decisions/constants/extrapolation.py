@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from verify.decisions.constants.calibration import Calibration
 from verify.decisions.constants.drift import Drift, measure_drift
 from verify.decisions.constants.problem import CellSample, Direction, Problem
@@ -39,7 +37,7 @@ def attempt_choice(
     held_cells = tuple(i for i in mine if problem.cells[i].role == "held-out")
     held = [problem.cells[i] for i in held_cells]
     held_out = decide_probability(
-        [int(np.sum(problem.ratios(frozen, c) > 1.0)) for c in held],
+        [problem.violations(frozen, c) for c in held],
         [c.n_trials for c in held],
         [problem.delta(frozen, c) for c in held],
         problem.level / 2,

@@ -42,7 +42,7 @@ def find_feasible(
     loose = problem.generous()
     data = [problem.cells[i] for i in live]
     n = np.array([c.n_trials for c in data], dtype=np.float64)
-    bad = np.array([np.sum(problem.ratios(loose, c) > 1.0) for c in data], dtype=np.float64)
+    bad = np.array([problem.violations(loose, c) for c in data], dtype=np.float64)
     delta = np.array([problem.delta(loose, c) for c in data])
     shapes = np.array([prior_for(d) for d in delta])
     prior = (shapes[:, 0], shapes[:, 1])

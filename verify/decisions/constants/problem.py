@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trials.checks import InvalidParameter
+from verify.decisions.means import ROUNDING
 from verify.decisions.sequences import FloatArray, resolvable
 
 #: The longest step, in logs, of a search for the multiple that a law requires.
@@ -130,7 +131,7 @@ class Problem:
         return b
 
     def ratios(self, corner: ConstantValues, cell: CellSample) -> FloatArray:
-        """Statistic over bound, (n_trials,).  Above one, or failed, is a violation."""
+        """Statistic over bound, (n_trials,), infinite where the trial failed."""
         b = self.bound_at(corner, cell)
         s = cell.statistic  # failed trials are +inf by now
         if b.ndim == 0 and 0.0 < b < np.inf:
@@ -193,9 +194,12 @@ class Problem:
         return float(np.partition(self.ratios(corner, cell), rank)[rank]) if rank >= 0 else 0.0
 
     def holds(self, corner: ConstantValues, cell: CellSample) -> bool:
-        """Whether `kappa` is at most one: no more trials violate the bound than may."""
-        violations = int(np.count_nonzero(self.ratios(corner, cell) > 1.0))
-        return violations <= self._allowed(corner, cell)
+        """Whether `kappa` is at most one, but for rounding: no more trials violate than may."""
+        return self.violations(corner, cell) <= self._allowed(corner, cell)
+
+    def violations(self, corner: ConstantValues, cell: CellSample) -> int:
+        """The number of trials that exceed the bound by more than rounding."""
+        return int(np.count_nonzero(self.ratios(corner, cell) > 1.0 + ROUNDING))
 
     def _allowed(self, corner: ConstantValues, cell: CellSample) -> int:
         """The number of trials that may violate the bound."""
