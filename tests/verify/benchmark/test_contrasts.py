@@ -76,6 +76,15 @@ def test_a_ratio_beyond_all_floats_is_infinitely_bad_and_warns_nobody():
     assert ratio.tolist() == [math.inf, 0.0]
 
 
+@pytest.mark.parametrize(("high", "state"), [(1.4, "open"), (0.99, "first"), (1.0, "narrow")])
+def test_a_ratio_is_narrow_by_the_factor_between_its_limits(high, state):
+    """Limits of 0.5 and 1.4 are less than one apart, and a factor 2.8."""
+    ratios = np.r_[np.full(100, 0.5), np.full(100, high)]
+    found = Comparing(width=1.0).contrast("a", "b", ratios, np.ones(200))
+    assert (found.estimate.lower, found.estimate.upper) == (0.5, high)
+    assert found.state == state
+
+
 def test_a_limit_without_evidence_is_the_end_of_what_a_value_can_be():
     """Two trials decide nothing.  An error is at least 0, and a score is any number here."""
     few = np.array([1.0, 2.0])

@@ -175,7 +175,9 @@ def exponential(m: float, scale: float, role: Any, rng: np.random.Generator) -> 
 SIZES_OF_EXPONENTIALS = [2 ** (6 + i / 2) for i in range(16) if not 4 < i < 8]
 
 
-def of_exponentials(scale: Callable[[float], float], *, laws: bool = True) -> ConstantsDecision:
+def of_exponentials(
+    scale: Callable[[float], float], *, laws: bool = True, turned: bool = False
+) -> ConstantsDecision:
     """E S = scale(m) against the bound c, fitted up to m = 256 and tried up to m = 11,585.
 
     The law requires the constant scale(m) log m.  The frozen constant is twice a quantile that
@@ -188,7 +190,10 @@ def of_exponentials(scale: Callable[[float], float], *, laws: bool = True) -> Co
     ]
     if not laws:
         cells = [replace(cell, log_tail=None) for cell in cells]
-    settings = {"level": 1e-3, "drift": {"m": "up"}, "resolution": 0.01}
+    if turned:
+        cells = [replace(cell, params={"m": 1.0 / cell.params["m"]}) for cell in cells]
+    asked = {"m": "down" if turned else "up"}
+    settings = {"level": 1e-3, "drift": asked, "resolution": 0.01}
     return decide(cells, lambda values, _cell: values["c"], **settings)
 
 
@@ -214,6 +219,52 @@ def test_constants_that_grow_beyond_what_trials_resolve_are_seen_by_the_law() ->
     true = of_exponentials(lambda m: 1.0 / math.log(m))
     assert true.verdict is Verdict.SUPPORTED
     assert true.resolution is None
+
+
+def test_a_law_tells_the_required_constant_at_the_smallest_of_the_bounds_of_a_cell() -> None:
+    """P(S > b) = exp(-b) is 1/1000 at log 1000, and the smallest bound is 1/2."""
+    sample = CellSample(params={}, statistic=np.ones(10), delta=1e-3, log_tail=lambda b: -b)
+    bounds = np.linspace(0.5, 3.0, 10)
+    problem = posed(sample, lambda _values, _cell: bounds)
+    found = problem.kappa_by_law({}, problem.cells[0], 1e-3)
+    assert found == pytest.approx(2 * math.log(1000), rel=0.011)
+    assert found >= 2 * math.log(1000)
+    for changed in ({"log_tail": None}, {"log_tail": lambda _b: -1.0}, {"delta": 0.0}):
+        assert problem.kappa_by_law({}, replace(problem.cells[0], **changed), 1e-3) == math.inf
+    always = replace(problem.cells[0], log_tail=lambda _b: -math.inf)
+    assert problem.kappa_by_law({}, always, 1e-3) == 1e-3
+
+
+def test_towards_smaller_values_a_law_limits_the_growth_on_the_same_side() -> None:
+    """The cells of 1/m, asked downwards, are those of m asked upwards."""
+    upwards = of_exponentials(lambda m: m**-0.2 / math.log(m))
+    downwards = of_exponentials(lambda m: m**-0.2 / math.log(m), turned=True)
+    for one, other in ((upwards, "up"), (downwards, "down")):
+        assert one.drift is not None
+        assert one.drift.by_law
+        assert one.drift.slopes[0].direction == other
+        sizes = np.array(SIZES_OF_EXPONENTIALS) ** (1.0 if other == "up" else -1.0)
+        ends = fit_power_law(one.drift.by_law, {"m": sizes}, level=1e-3).limits("m", 2e-3)
+        upper = ends[1] if other == "up" else -ends[0]
+        # the law's constants fall like m^(-0.2), the trials' quantile more steeply
+        assert one.drift.slopes[0].upper == pytest.approx(upper, rel=1e-9)
+        assert upper == pytest.approx(-0.2, abs=0.05)
+        assert one.verdict is Verdict.SUPPORTED
+
+
+def test_cells_of_several_sizes_are_resolved_down_to_the_largest_probability() -> None:
+    rng = np.random.default_rng(1)
+    cells = [
+        replace(
+            exponential(m, 1.0 / math.log(m), "calibration", rng),
+            statistic=rng.exponential(1.0, n),
+            log_tail=None,
+        )
+        for m, n in ((1e6, 100), (2e6, 1000), (4e6, 300))
+    ]
+    problem = pose(cells, (C,), lambda _values, _cell: 1.0, None, 0.05)
+    found = drift.measure_drift(problem, range(3), {}, {"m": "up"}, 0.1, 1e-3)
+    assert found.resolution == resolvable(100, 0.05) > resolvable(1000, 0.05)
 
 
 def test_without_a_law_the_drift_is_known_down_to_what_trials_resolve() -> None:

@@ -128,6 +128,13 @@ def test_the_factor_is_read_between_burn_in_and_floor(factor: float) -> None:
     # The floor's e_inf is 1e-4 / (1 - factor).
     assert fit.floor == pytest.approx(1e-4 / (1 - factor), rel=0.15)
     assert len(fit.steps) == fit.stop - fit.start
+    measured = np.log(errors[1::2])  # the other half chose the window
+    for step, mean, low, high in fit.steps:
+        own = measured[:, step + 1] - measured[:, step]
+        half = student.isf(0.025, own.size - 1) * own.std(ddof=1) / math.sqrt(own.size)
+        assert (mean, low, high) == pytest.approx(
+            (own.mean(), own.mean() - half, own.mean() + half)
+        )
     naive = (errors[:, -1] / errors[:, 0]) ** (1 / 60)  # what ignoring both would read
     assert naive.mean() > fit.upper
 

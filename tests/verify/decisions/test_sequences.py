@@ -142,6 +142,20 @@ def test_quantile_limits_are_the_tightest_ranks_with_exact_coverage(n: int, q: f
     assert quantile_lower(sample, q, level, anytime=True) <= low
 
 
+@pytest.mark.parametrize("q", [0.5, 0.9])
+def test_quantile_limits_at_any_time_are_the_tightest_ranks(q: float) -> None:
+    """The share of values up to the quantile is q.  Its limits say which ranks may lie below it."""
+    n, level = 300, 0.05
+    ranks = np.arange(1, n + 1)
+    sample = ranks.astype(np.float64)
+    lower, upper = confidence_sequence(np.arange(n + 1), n, level, prior_for(q))
+    # X_(r) is above the quantile only if at most r - 1 values lie up to it, or below it r or more.
+    assert quantile_lower(sample, q, level, anytime=True) == max(
+        r for r in ranks if upper[r - 1] <= q
+    )
+    assert quantile_upper(sample, q, level, anytime=True) == min(r for r in ranks if lower[r] >= q)
+
+
 def test_a_failed_trial_ranks_above_everything() -> None:
     sample = np.array([1.0] * 90 + [np.nan] * 10)
     assert quantile_upper(sample, 0.95, 0.05) == math.inf

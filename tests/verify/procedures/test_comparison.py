@@ -235,6 +235,17 @@ def test_trials_in_which_both_methods_failed_are_no_part_of_half(by_hand):
         assert by_hand(claim(contrast, scale="sign"), values)[1].verdict is verdict
 
 
+@pytest.mark.parametrize(("first", "index"), [(0.5, 7), (2.0, 3)])
+def test_the_trial_that_contradicts_an_equality_has_the_largest_difference(first, index, by_hand):
+    """A is far below B in trial 7, and a little above it in trial 3."""
+    values = np.tile([first, 1.0, 1.0], (256, 1))
+    values[7, 0], values[3, 0] = (0.0, 1.1) if first < 1 else (0.9, 3.0)
+    equal = Contrast(left="A", relation="=", right="B", margin=0.1)
+    _, evidence = by_hand(claim(equal, scale="sign"), values)
+    assert evidence.verdict is Verdict.REFUTED
+    assert evidence.witness.trial.endswith(f":{index}")
+
+
 def test_one_trial_without_a_value_of_either_method_leaves_a_difference_of_means_open(by_hand):
     """Infinity minus infinity is no number.  A sign is one, and the other trials decide it."""
     values = np.tile([0.5, 1.0, 1.0], (256, 1))

@@ -1,6 +1,7 @@
 """Placebos on toys: a run whose error falls from 1 to ``final``, beside one that stays at 1."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from trials.run.experiment import Experiment, register
 from trials.run.store import RunStore
 from verify.decisions.means import Knowledge
 from verify.evidence import CellResult, Verdict
+from verify.procedures import placebos
 from verify.procedures.base import Sampling
 from verify.procedures.comparison import Comparison
 from verify.procedures.constants import Constants
@@ -308,6 +310,24 @@ def test_a_tie_breaks_a_strict_contrast_and_keeps_a_weak_one(tmp_path):
     assert (found.verdict, found.cells[0].relation) == (Verdict.SUPPORTED, "below")
     found = judged(weak, tie, tmp_path=tmp_path / "b")
     assert (found.verdict, found.cells[0].relation) == (Verdict.VACUOUS, "at most")
+
+
+@pytest.mark.parametrize(("bounds", "passes"), [((1.0, 3.0), False), ((2.0, 3.0), True)])
+def test_an_undecided_placebo_passes_a_cell_where_it_keeps_all_of_its_bounds(bounds, passes):
+    """A cell has a row for each of its contrasts.  The placebo's value is 2 in both."""
+    rows = tuple(
+        CellResult(params={}, n_trials=4, observed=2.0, bound=bound, relation="at most")
+        for bound in bounds
+    )
+    undecided = SimpleNamespace(verdict=Verdict.INCONCLUSIVE, cells=rows)
+    procedure = SimpleNamespace(
+        without_laws=lambda: procedure,
+        without_figures=lambda: procedure,
+        cells_alone=lambda: ({},),
+        decide=lambda _store, _level: undecided,
+    )
+    start = Placebo(name="a start", columns={})
+    assert placebos._passes(start, procedure, procedure, None, 0.05) is passes
 
 
 POWER_CELLS = tuple({"m": float(m), "d": float(d)} for m in (10, 100, 1000) for d in (2, 4, 8))

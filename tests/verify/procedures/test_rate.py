@@ -89,6 +89,22 @@ def test_a_rate_is_supported_down_to_what_its_trials_resolve(tmp_path):
     assert f"values rarer than {floor:.2g} may be missing" in evidence.summary
 
 
+def test_the_level_is_shared_by_the_stated_exponents_alone(tmp_path):
+    """The exponent of d could not refute.  With both stated, each has half of the level."""
+    d = StatedRate(exponent=0.5, side="equals", symbol="$d$")
+    alone = power_law(-0.5)
+    both = replace(alone, stated={**alone.stated, "d": d})
+    for number, (build, family) in enumerate(((alone, 1), (both, 2))):
+        evidence, _ = tried(build, tmp_path, seed=number)
+        (table,) = [t for t in evidence.tables if t.title == "Exponents"]
+        varied = {name: [c.params[name] for c in evidence.cells] for name in ("m", "d")}
+        fit = fit_power_law([c.observed for c in evidence.cells], varied)
+        rows = {row[0]: row for row in table.rows}
+        for symbol, name in (("$m$", "m"), ("d" if family == 1 else "$d$", "d")):
+            limits = fit.limits(name, 0.05 / family)
+            assert rows[symbol][3:5] == pytest.approx(limits, rel=1e-12)
+
+
 def test_a_refuted_rate_names_what_it_may_miss(tmp_path):
     evidence, _ = tried(power_law(-0.25), tmp_path)
     assert evidence.resolution is None

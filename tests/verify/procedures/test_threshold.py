@@ -277,6 +277,26 @@ def test_no_failed_trial_speaks_for_a_stated_threshold(tmp_path, relation, facto
     assert (evidence.n_failed > 0) is (lost > 0)
 
 
+def test_one_size_with_failed_trials_is_enough_for_the_other_count():
+    build = at_a_size()
+    design = build._design(build.cells[0], 0.05)
+    table = Table(
+        columns=("success",),
+        values=np.ones((96, 1)),
+        failed=np.arange(96) < 32,
+        reasons=tuple((i, "lost") for i in range(32)),
+    )
+    whole = replace(table, failed=np.zeros(96, dtype=bool), reasons=())
+    for lost, expected in ((whole, False), (table, True)):
+        drawn = [Observed(params={"n": 50}, table=whole), Observed(params={"n": 60}, table=lost)]
+        counts = {o.params["n"]: build._count(o) for o in drawn}
+        sized = build._sized(design, build.cells[0], counts, drawn)
+        assert (sized.otherwise is not None) is expected
+        if expected:
+            assert sized.otherwise == design.fit({50: (96, 96), 60: (96, 96)})
+            assert sized.fit == design.fit({50: (96, 96), 60: (64, 96)})
+
+
 def test_an_equality_of_growth_holds_with_failed_trials_as_successes_and_without():
     """Without them the required constant is one in all cells.  With them it grows like d."""
     build = scaling(d / p**2)
