@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 from bounds.statement import Constant
 from trials.checks import InvalidParameter
+from trials.parameters import Parameters
 from verify.claim import Claim
 from verify.claims.common import CannotTry
 from verify.cli.app import application
@@ -56,6 +57,11 @@ def budget_of_its_own(procedure):
     return replace(procedure, sampling=Sampling(experiment=sampling.experiment, max_trials=10**6))
 
 
+def unregistered_experiment(procedure):
+    experiment = replace(procedure.sampling.experiment)
+    return replace(procedure, sampling=replace(procedure.sampling, experiment=experiment))
+
+
 def search_by_its_annotation(statement, profile) -> Search:
     return FOUND[HOEFFDING].builder(statement, profile)
 
@@ -63,6 +69,9 @@ def search_by_its_annotation(statement, profile) -> Search:
 HOEFFDING, SEARCH = "hoeffding.tail", "kantorovich.inequality"
 PLANTED = {
     "the-statement-is-complete": with_statement(HOEFFDING, quantifiers=" "),
+    "each-experiment-is-registered-with-its-parameters": with_procedure(
+        HOEFFDING, unregistered_experiment
+    ),
     "the-procedure-describes-itself-in-sentences": with_procedure(
         HOEFFDING, lambda p: replace(p, event="None")
     ),
@@ -126,11 +135,45 @@ def test_a_document_that_lacks_something_is_found(monkeypatch, lacks):
     assert list(check(Case(FOUND, SEARCH)))
 
 
-def test_a_claim_of_a_void_statement_must_be_supported_by_a_trivial_bound():
+def test_a_void_claim_is_lost_by_a_trivial_bound_or_by_a_false_one():
+    """A bound on a probability stays void where it is larger.  Before, no such claim passed."""
     check = CHECKS["nonsense-does-not-keep-the-verdict"]
     assert not list(check(Case(with_claim(SEARCH, expected=Verdict.VACUOUS), SEARCH)))
-    # a bound on a probability is void where it is plainly true, and never supported
-    assert list(check(Case(with_claim(HOEFFDING, expected=Verdict.VACUOUS), HOEFFDING)))
+    void = with_procedure(HOEFFDING, lambda p: replace(p, delta=lambda cell: 1e3 * p.delta(cell)))
+    found = Catalogue(
+        [
+            replace(
+                void.paper(HOEFFDING),
+                claims=(replace(void[HOEFFDING], expected=Verdict.VACUOUS),),
+            )
+        ]
+    )
+    assert not list(check(Case(found, HOEFFDING)))
+    always = with_procedure(HOEFFDING, lambda p: replace(p, delta=lambda _cell: 2.0))
+    paper = replace(
+        always.paper(HOEFFDING), claims=(replace(always[HOEFFDING], expected=Verdict.VACUOUS),)
+    )
+    assert list(check(Case(Catalogue([paper]), HOEFFDING)))  # whatever the statement says
+
+
+@pytest.mark.parametrize("changed", [{"kind": "probabilty"}, {"relation": "<="}])
+def test_a_kind_or_a_relation_that_nobody_knows_is_named_with_the_known_ones(changed):
+    (field,) = changed
+    check = CHECKS["the-statement-is-complete"]
+    (told,) = check(Case(with_statement(HOEFFDING, **changed), HOEFFDING))
+    assert told.startswith(f"its statement's {field} is '{changed[field]}', and must be one of ")
+    assert {"kind": "probability", "relation": r"\le"}[field] in told
+
+
+def test_a_parameter_of_another_type_is_named():
+    experiment = FOUND[HOEFFDING].build(PROFILES["quick"]).sampling.experiment
+    entries = {**experiment.parameters.entries, "t": (0, 1)}
+    wrong = replace(experiment, parameters=Parameters(entries))
+    found = with_procedure(
+        HOEFFDING, lambda p: replace(p, sampling=replace(p.sampling, experiment=wrong))
+    )
+    told = list(CHECKS["each-experiment-is-registered-with-its-parameters"](Case(found, HOEFFDING)))
+    assert "the parameter t of its experiment is (0, 1), and must be Integer" in told[1]
 
 
 def test_a_symbol_of_the_failure_probability_alone_must_vary_in_the_cells_too():

@@ -27,6 +27,7 @@ from verify.mutation.fingerprint import fingerprint
 from verify.mutation.mutants import mutants, variables
 from verify.procedures.base import Profile
 from verify.procedures.interface import Procedure
+from verify.procedures.probability import Probability
 from verify.procedures.search import Point, Search
 from verify.procedures.vacuity import Vacuity
 from verify.proofs.certificate import proof
@@ -244,8 +245,8 @@ def nonsense_does_not_keep_the_verdict(case: Case) -> Iterator[str]:
 
 def verdict_of_nonsense(case: Case) -> Verdict:
     """The verdict that one nonsense must have, and that a refuted claim's must not have."""
-    if case.claim.expected is Verdict.VACUOUS:
-        return Verdict.SUPPORTED
+    if case.claim.expected is Verdict.VACUOUS and not isinstance(case.built, Probability):
+        return Verdict.SUPPORTED  # a void bound on a probability stays void where it is larger
     if isinstance(case.built, Vacuity) and case.claim.expected is not Verdict.REFUTED:
         return Verdict.VACUOUS  # it is lost where the bound says nothing
     return Verdict.REFUTED

@@ -5,10 +5,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from typing import get_args, get_type_hints
 
 from bounds.readable import readable
+from bounds.statement import Kind, Statement
 from verify.conformance.case import Case, Check
 from verify.evidence import Verdict
+
+#: Fields of a statement whose values are given -> these values.
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "kind": get_args(Kind),
+    "relation": get_args(get_type_hints(Statement)["relation"]),
+}
 
 
 def the_id_names_the_paper_and_the_statement(case: Case) -> Iterator[str]:
@@ -23,8 +31,19 @@ def the_id_names_the_paper_and_the_statement(case: Case) -> Iterator[str]:
 
 
 def the_statement_is_complete(case: Case) -> Iterator[str]:
-    """Title, source, quantifiers, observed quantity, right-hand side, meanings of constants."""
+    """Title, source, quantifiers, observed quantity, right-hand side, meanings of constants.
+
+    Kind and relation are among those that the pages and the procedures know.  A procedure of one's
+    own may have a kind of its own.
+    """
     told = case.statement
+    own = not type(case.built).__module__.startswith("verify.procedures.")
+    for field, known in _CHOICES.items():
+        if getattr(told, field) not in known and not (own and field == "kind"):
+            yield (
+                f"its statement's {field} is {getattr(told, field)!r}, and must be one of "
+                f"{', '.join(known)}"
+            )
     for field in ("title", "source", "quantifiers", "observed"):
         if not getattr(told, field).strip():
             yield f"its statement's {field} is empty"

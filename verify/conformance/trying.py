@@ -7,6 +7,8 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from trials.checks import InvalidParameter
+from trials.parameters import Parameter
+from trials.run.experiment import is_registered
 from verify.conformance.case import QUICK, Case, Check
 from verify.evidence import Verdict
 from verify.mutation.fingerprint import cells_of
@@ -96,6 +98,20 @@ def samplings(part: Any, depth: int = 0) -> Iterator[Sampling]:
             yield from samplings(getattr(part, field.name), depth + 1)
 
 
+def each_experiment_is_registered_with_its_parameters(case: Case) -> Iterator[str]:
+    """A run finds it by its name.  A parameter is a `trials.parameters.Parameter`."""
+    for experiment in {s.experiment.name: s.experiment for s in samplings(case.built)}.values():
+        if not is_registered(experiment):
+            yield f"its experiment {experiment.name} is not registered: call api.register"
+        entries = getattr(experiment.parameters, "entries", {})
+        for name, entry in entries.items():
+            if not isinstance(entry, Parameter):
+                yield (
+                    f"the parameter {name} of its experiment is {entry!r}, and must be Integer, "
+                    "Real or Options"
+                )
+
+
 def it_keeps_to_the_trials_and_the_evaluations_of_its_profile(case: Case) -> Iterator[str]:
     """So that ``--profile`` tells the cost of a run."""
     drawn = max((sampling.max_trials for sampling in samplings(case.built)), default=0)
@@ -124,6 +140,7 @@ CHECKS: tuple[Check, ...] = (
     the_builder_says_which_procedure_it_returns,
     an_unknown_parameter_is_refused_with_the_list_of_names,
     hidden_constants_of_the_assumptions_are_declared,
+    each_experiment_is_registered_with_its_parameters,
     it_keeps_to_the_trials_and_the_evaluations_of_its_profile,
     a_small_profile_limits_a_claim_unless_its_numbers_are_fixed,
 )

@@ -23,6 +23,24 @@ FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
 
+def truths(name: str, found: Any, n_trials: int) -> BoolArray:
+    """What a claim's own function says of each trial, (n_trials,).
+
+    One truth value for all trials, or numbers, would be taken for events in silence.
+
+    Raises
+    ------
+    InvalidParameter : another shape or type.
+    """
+    given = np.asarray(found)
+    if given.dtype != np.bool_ or given.shape != (n_trials,):
+        raise InvalidParameter(
+            f"{name} must give a truth value for each of {n_trials} trials, and gives "
+            f"{given.dtype} of shape {given.shape}"
+        )
+    return given
+
+
 @dataclass(frozen=True, kw_only=True)
 class Profile:
     """The amount of work that a run may do, fixed before the first trial.

@@ -29,6 +29,7 @@ from verify.procedures.base import (
     Trials,
     finished,
     nothing_to_show,
+    truths,
 )
 from verify.procedures.interface import InRounds
 from verify.procedures.invented import invent_trials
@@ -119,7 +120,7 @@ class Probability(InRounds):
     def fingerprint(self) -> Any:
         """The violations among invented trials, the stated probabilities, and the cells."""
         table = invent_trials(self.sampling.experiment)
-        bad = [self.bad(table, cell).tolist() for cell in self.cells]
+        bad = [truths("bad", self.bad(table, c), table.n_trials).tolist() for c in self.cells]
         return [bad, [self.delta(cell) for cell in self.cells], list(map(repr, self.cells))]
 
     def completed(self, cell: Params) -> Params:
@@ -144,7 +145,8 @@ class Probability(InRounds):
         """
         bad = observed.table.failed.copy()
         if not bad.all():
-            bad[~bad] = self.bad(observed.table.finished, observed.params)
+            table = observed.table.finished
+            bad[~bad] = truths("bad", self.bad(table, observed.params), table.n_trials)
         return bad
 
     def _decision(self, observed: Sequence[Observed], level: float) -> ProbabilityDecision:

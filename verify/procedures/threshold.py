@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-import numpy as np
 import sympy as sp
 
 from bounds.render import latex
@@ -29,6 +28,7 @@ from verify.procedures.base import (
     Trials,
     nothing_to_show,
     tex_number,
+    truths,
 )
 from verify.procedures.interface import Sampled, Valued, the_cell
 from verify.procedures.swapped import SwappedTrials
@@ -305,7 +305,8 @@ class Threshold(Valued, Sampled):
 
     def _count(self, observed: Observed, *, failed_too: bool = False) -> tuple[int, int]:
         """Successes and trials.  A failed trial counts against the statement."""
-        good = np.asarray(self.success(observed.table, observed.params), dtype=np.bool_)
+        table = observed.table
+        good = truths("success", self.success(table, observed.params), table.n_trials)
         lost = observed.table.failed
         kept = good | lost if failed_too or self.side == "at least" else good & ~lost
         return int(kept.sum()), observed.table.n_trials

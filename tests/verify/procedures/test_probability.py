@@ -215,3 +215,23 @@ def test_the_logarithm_of_a_probability_that_underflows_is_the_stated_one():
     assert build._log_delta(cell) == -2000.0
     for limit, coarse in ((None, True), (-2500.0, False), (-2000.0, False), (-1500.0, True)):
         assert replace(build, log_limit=lambda _cell, at=limit: at).is_coarse(LEVEL) is coarse
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        True,
+        np.True_,
+        np.array([[True], [True], [True]]),
+        np.array([0.5, 0.0, 0.0]),
+        np.array([True, False]),
+    ],
+)
+def test_an_event_must_be_a_truth_value_for_each_trial(found):
+    """Before, one value stood for all trials, and numbers that are not zero were events."""
+    given = Table(columns=("x",), values=np.ones((3, 1)), failed=np.zeros(3, bool), reasons=())
+    made = replace(claim(0.5), bad=lambda _table, _cell: found)
+    with pytest.raises(InvalidParameter, match="bad must give a truth value for each of 3 trials"):
+        made._bad(Observed(params={}, table=given))
+    with pytest.raises(InvalidParameter, match="bad must give a truth value for each of"):
+        made.fingerprint()
