@@ -42,6 +42,11 @@ def load_target(target: str) -> Callable[..., Any]:
     module_name, colon, name = target.partition(":")
     if not (module_name and colon and name) or module_name.startswith("."):
         raise DoesNotFit(f"{shown(target)} must be MODULE:FUNCTION, such as mypkg.ifca:step")
+    if module_name.endswith(".py"):
+        raise DoesNotFit(
+            f"{shown(target)} names a file: write MODULE:FUNCTION, as in "
+            f"{Path(module_name).stem}:{name}, from the folder of the file"
+        )
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:

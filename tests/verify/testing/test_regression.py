@@ -52,6 +52,10 @@ NUMBER = 3
         ("mypkg", "^'mypkg' must be MODULE:FUNCTION"),
         ("mypkg:", "must be MODULE:FUNCTION"),
         (":step", "must be MODULE:FUNCTION"),
+        (
+            "here/mine.py:step",
+            "names a file: write MODULE:FUNCTION, as in mine:step, from the folder",
+        ),
         ("no_such_package.step:run", "importable from the current folder or installed"),
         ("verify.no_such_module:run", "importable from the current folder or installed"),
         ("os.path:no_such_function", "^os.path has no no_such_function; its functions are: "),
