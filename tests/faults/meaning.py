@@ -7622,7 +7622,7 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "verify/procedures/constants.py",
-        "max(c.low, 1e-6)",
+        "c.low if c.low > 0 else min(_SMALLEST, 1e-3 * c.high)",
         "c.low",
         "a constant may be zero in its box",
         "verify/procedures/test_constants",

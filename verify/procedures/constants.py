@@ -12,6 +12,7 @@ import sympy as sp
 
 from bounds.render import latex
 from bounds.statement import Statement
+from trials.checks import InvalidParameter
 from trials.run.cell import Params
 from trials.run.engine import Demand, trial_id
 from trials.run.experiment import Experiment
@@ -50,6 +51,9 @@ from verify.procedures.base import (
 from verify.procedures.interface import Procedure
 
 Role = Literal["calibration", "held-out", "elsewhere"]
+
+#: Where a box begins that is declared from zero on: constants are searched in their logarithms.
+_SMALLEST = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +101,12 @@ class Constants(Procedure):
 
     def check(self) -> None:
         """Check that every cell meets the assumptions with the declared hidden constants."""
+        for constant in self.statement.constants:
+            if constant.generous == "low" and not constant.low > 0:
+                raise InvalidParameter(
+                    f"{self.statement.id}: {constant.name} has its generous end at "
+                    f"{constant.low:g}, which must be > 0: no trial refutes all smaller ones"
+                )
         for cell in self.every_cell():
             self.check_cell(cell)
 
@@ -313,7 +323,7 @@ class Constants(Procedure):
         return [
             ConstantBox(
                 name=c.name,
-                low=max(c.low, 1e-6),
+                low=c.low if c.low > 0 else min(_SMALLEST, 1e-3 * c.high),
                 high=c.high,
                 generous=c.generous,
                 grid=self.choices if c.generous == "choose" else (),

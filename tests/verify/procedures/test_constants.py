@@ -78,6 +78,37 @@ def test_a_true_bound_is_supported_by_all_three_parts(tmp_path):
     assert {f.name for f in evidence.figures} == {"quantiles", "required"}
 
 
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e7])
+def test_the_box_of_a_constant_is_the_declared_one_in_every_unit(unit, tmp_path):
+    """The required constant is near 1 unit, or 1 over it where small constants are generous."""
+    base = claim(TRUE, high=100.0 * unit)
+    scaled = replace(base, statistic=lambda table, _params: unit * table["error"])
+    step = base.statement.constants[0]
+    divisor = Constant(
+        symbol=c_2, low=0.01 / unit, high=100.0 / unit, generous="low", meaning="divisor"
+    )
+    small = replace(
+        base.statement,
+        constants=(step, divisor),
+        terms=(Term(name="floor", expr=sp.sqrt(d / m) / c_2),),
+    )
+    turned = replace(scaled, statement=small)
+    for number, (build, size) in enumerate(((scaled, unit), (turned, 1 / unit))):
+        build.check()
+        evidence, _ = tried(build, tmp_path, seed=number)
+        assert evidence.verdict is Verdict.SUPPORTED
+        assert 0.3 < evidence.required["c_2"] / size < 3.0
+
+
+def test_a_generous_end_at_zero_is_refused():
+    """A refutation there would be one for no constant of the box."""
+    base = claim(TRUE)
+    ends = (base.statement.constants[0], replace(base.statement.constants[1], generous="low"))
+    stated = replace(base.statement, constants=ends)
+    with pytest.raises(InvalidParameter, match="c_2 has its generous end at 0, which must be > 0"):
+        replace(base, statement=stated).check()
+
+
 def test_a_bound_without_anything_to_choose_names_its_required_constant_and_slacks(tmp_path):
     base = claim(TRUE)
     stated = replace(base.statement, constants=base.statement.constants[1:])
