@@ -143,6 +143,18 @@ LEMMA_11 = statement(
     ),
 )
 
+LEMMA_11_CURVATURE = statement(
+    "odcl.lemma11-curvature",
+    "Lemma 11: on E the loss is strongly convex in the ball",
+    "Lemma 11",
+    quantifiers=r"\forall\rho\in(0,1)\;\text{on}\;E\;"
+    r"\forall\theta:\norm{\theta-\theta^\star}\le\delta_\rho",
+    observed=r"\lambda_{\min}(\nabla^2f(\theta))",
+    relation=r"\ge",
+    terms={"curvature": (1 - rho) * mu},
+    assumptions=PROPER_SHARE,
+)
+
 _TAIL = 4 * d * sp.exp(-alpha * n)
 _ALPHA = sp.Min(
     (1 - rho) ** 2 * mu**2 * rho_k**2 / (8 * c_1 * N**2), rho**2 * mu**2 / (8 * c_2 * L**2)

@@ -174,6 +174,7 @@ BOUNDS = {
     "lemma3-as-printed": excess_risk,
     "lemma3": excess_risk,
     "lemma11": lambda v: 2 * v["grad"] / ((1 - v["rho"]) * v["mu"]),
+    "lemma11-curvature": lambda v: v["mu"] - v["rho"] * v["mu"],
     "p-tail": lambda v: 4 * v["d"] * small(v, v["rho_k"]),
     "lemma13-as-printed": lemma_13_as_printed,
     "lemma13": lemma_13,

@@ -39,9 +39,9 @@ from verify.claim import Finding, claim, row
 from verify.claims.common import Point
 from verify.claims.odcl.mean_reductions import MEAN_OF_FITS
 from verify.claims.odcl.sides import at_values, log_search, power_law, upper_quantile
-from verify.claims.searching import Proof, proves
+from verify.claims.searching import Proof, proves, search
 from verify.decisions.domain import Choice, Interval, IntRange, LogInterval, Ranges
-from verify.decisions.measures import LOG_RATIO, LOWEST, Measure
+from verify.decisions.measures import DIFFERENCE, LOG_RATIO, LOWEST, Measure
 from verify.evidence import Verdict
 from verify.procedures.base import Profile, Sampling
 from verify.procedures.rate import Rate
@@ -292,6 +292,81 @@ def lemma_11(statement: Statement, profile: Profile) -> Search:
             by="Of all losses that $E$ allows, the minimiser of the flattest is farthest from the "
             "optimum: its curvature falls at the rate $H$, and it is linear from the end of the "
             "neighbourhood on.",
+        ),
+    )
+
+
+_OFF, _DIST, _H = sp.symbols("off dist H")
+
+
+def _in_the_ball(point: Point) -> dict[str, float]:
+    """How far the empirical Hessian is off at the optimum, and the distance from there."""
+    ball = min(point["rho_k"], point["rho"] * point["mu"] / (2 * point["H"]))
+    return {
+        "off": point["off_share"] * point["rho"] * point["mu"] / 2,
+        "dist": point["share"] * ball,
+    }
+
+
+def _least_curvature(point: Point) -> float:
+    """The smallest eigenvalue of a Hessian in the ball, both deviations of their full norms."""
+    at, rng = _in_the_ball(point), np.random.default_rng(point["seed"])
+    d = point["d"]
+    basis, _ = np.linalg.qr(rng.standard_normal((d, d)))
+    spectrum = point["mu"] * np.concatenate([[1.0], rng.uniform(1.0, 4.0, d - 1)])
+    hessian = basis @ np.diag(spectrum) @ basis.T
+    for norm in (at["off"], point["H"] * at["dist"]):
+        drawn = rng.standard_normal((d, d))
+        flat = np.outer(basis[:, 0], basis[:, 0])  # the flattest direction becomes flatter
+        change = -flat if point["aligned"] else drawn + drawn.T
+        hessian = hessian + norm * change / np.linalg.norm(change, 2)
+    return float(np.linalg.eigvalsh(hessian)[0])
+
+
+@claim("odcl.lemma11-curvature", bf.LEMMA_11_CURVATURE)
+def lemma_11_curvature(statement: Statement, profile: Profile) -> Search:
+    """Hessians of up to five parameters with deviations of the full size that E and H allow."""
+    return search(
+        statement,
+        profile,
+        _least_curvature,
+        {
+            "rho": Interval(-0.1, 1.1),
+            "rho_k": LogInterval(
+                1e-6,
+                1e6,
+                meaning="radius of the ball around the optimum in which the Hessian is Lipschitz",
+            ),
+            "mu": LogInterval(
+                1e-2,
+                1e2,
+                meaning="strong convexity of the population losses, $\\mu_F$ in the paper",
+            ),
+            "H": _UNITS,
+            "off_share": Interval(
+                0.0, 1.0, meaning="deviation of the Hessian at the optimum, of the limit of $E_2$"
+            ),
+            "share": Interval(0.0, 1.0, meaning="distance from the optimum as a share of the ball"),
+            "aligned": Choice((True, False), meaning="whether the flattest direction is flattened"),
+            "d": IntRange(1, 5),
+            "seed": IntRange(0, 10**6),
+        },
+        measure=DIFFERENCE,
+        budget=profile.searches // 4,
+        everywhere=Reduction(
+            idea="On $E$ the empirical Hessian at the optimum is within $\\rho\\mu/2$ of that of "
+            "the population, whose eigenvalues are at least $\\mu$. In the ball it changes by at "
+            "most $H$ times the distance, which is at most $\\rho\\mu/2H$.",
+            lemmas=("weyl",),
+            ranges={
+                **dict.fromkeys(("mu", "H"), POSITIVE),
+                "off": NOT_NEGATIVE,
+                "dist": NOT_NEGATIVE,
+                "rho": Interval(0.0, 1.0),
+            },
+            given=((rho * mu / 2, _OFF), (rho * mu / (2 * _H), _DIST)),
+            left=mu - _OFF - _H * _DIST,
+            quantities=_in_the_ball,
         ),
     )
 
