@@ -7,8 +7,9 @@ import re
 import pytest
 
 from reports import claim_page
+from reports.collect import load
 from reports.schema import Evidence, Figure, decode
-from tests.reports.fakes import figure
+from tests.reports.fakes import FakeRun, claim, figure, undrawn
 
 
 def plain(text: str) -> str:
@@ -46,3 +47,15 @@ def test_figures_of_one_name_are_files_of_their_own(monkeypatch: pytest.MonkeyPa
     drawn = claim_page._figures(stored, "p.a", files, "svg")  # type: ignore[arg-type]
     assert [files[str(each["path"])] for each in drawn] == [b"0", b"1", b"2", b"3"]
     assert len({each["label"] for each in drawn}) == 4
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [("identity", "Identity; $7$ evaluations"), ("deterministic", "Deterministic; $7$ evaluations"),
+     ("probability", "Probability; $7$ trials, $0$ failed")],
+)  # fmt: skip
+def test_a_search_has_evaluations_and_no_trials(kind: str, told: str) -> None:
+    document = undrawn(claim("p.a", kind=kind))
+    document["evidence"] |= {"n_trials": 7, "n_failed": 0, "level": None}
+    (tried,) = load(FakeRun({"claim": {"p.a": document}})).claims
+    assert str(claim_page.claim_page(tried, {})["brief"]).endswith(f"{told}.")

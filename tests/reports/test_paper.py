@@ -24,6 +24,7 @@ from reports.paper import (
     links_to_site,
     not_run,
     paper,
+    redrawn,
     reprinted,
     sure,
     theorems,
@@ -32,7 +33,7 @@ from reports.paper import (
 from reports.picture import picture, render
 from reports.results import factor, onset, place, results, row_of, strength
 from reports.schema import Cell, decode
-from tests.reports.fakes import FakeRun, cell, claim, refuted, undrawn
+from tests.reports.fakes import FakeRun, cell, claim, figure, refuted, undrawn
 
 
 def named(name: str, source: str, **changes: Any) -> dict[str, Any]:
@@ -604,3 +605,21 @@ def test_what_a_larger_profile_runs_is_no_longer_left_out_when_the_run_is_extend
     assert (run.left_out, run.pending) == ([], ["p.long"])
     run = load(FakeRun({"claim": claims, "run": told | {"plan": {"claims": ["p.a"]}}}))
     assert ([name for name, _ in run.left_out], run.pending) == (["p.long"], [])
+
+
+def test_of_two_false_theorems_the_one_that_more_claims_show_stands_first() -> None:
+    names = ("p.a", "p.b", "p.c")
+    run = made(
+        {name: failed(name, "Theorem 1") for name in names},
+        {"p-1-few": finding("p.a"), "p-2-many": finding("p.b", "p.c")},
+    )
+    assert [item.key for item in choose_findings(run)] == ["p-2-many", "p-1-few"]
+
+
+def test_a_papers_figure_is_drawn_anew_by_the_first_figure_of_its_claim() -> None:
+    document = claim("p.a", source="Fig. 1")
+    document["evidence"]["figures"] = [
+        figure(name=name, title=f"The {name} one") for name in ("first", "second")
+    ]
+    (shown,) = redrawn(made({"p.a": document}, {}), {}, "svg")
+    assert "The first one." in shown["caption"]

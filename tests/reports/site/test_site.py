@@ -17,7 +17,7 @@ from reports.claim_page import Files
 from reports.collect import load
 from reports.schema import Reader
 from reports.site import site
-from tests.reports.fakes import FakeRun, claim, refuted, run
+from tests.reports.fakes import FakeRun, claim, refuted, run, undrawn
 from tests.reports.test_hostile import hostile_run
 
 VOID = {"meta", "link", "img", "br", "input", "path", "rect"}
@@ -310,3 +310,17 @@ def test_a_result_lists_each_of_its_claims_with_its_own_verdict_and_figure() -> 
     assert next(src for src in second.values("src") if src.endswith(".svg")) in {
         f"../{name}" for name in files if name.startswith("figures/p.thm1-b-")
     }
+
+
+@pytest.mark.parametrize(
+    ("ratio", "sorted_by"), [(float("inf"), "Infinity"), (float("-inf"), "-Infinity"), (0.5, "0.5")]
+)
+def test_a_ratio_without_end_is_sorted_as_the_script_reads_it(ratio: float, sorted_by: str) -> None:
+    document = undrawn(claim("p.a"))
+    document["evidence"] |= {
+        "cells": [],
+        "witness": {"description": "x", "observed": ratio, "bound": 1.0},
+    }
+    page = Page(str(site(load(FakeRun({"claim": {"p.a": document}})))["index.html"]))
+    cells = [a["data-sort"] for tag, a in page.elements if tag == "td" and "data-sort" in a]
+    assert cells[1:] == [sorted_by, "1.0", ""]
