@@ -311,3 +311,27 @@ def test_a_path_is_printed_on_a_terminal_without_its_letters(
     _say("run-é/\x1b/report.tex")
     stream.flush()
     assert written.getvalue() == b"run-?/\\x1b/report.tex\n"
+
+
+@pytest.mark.parametrize(
+    ("finished", "started", "seconds"),
+    [
+        ("1970-01-02T00:00:00+00:00", "1970-01-01T00:00:00+00:00", 86_400),
+        ("", "1970-01-01T01:00:00+01:00", 0),
+        ("no date", "1970-01-01T00:01:00+00:00", 60),
+        ("", "", 0),
+    ],
+)
+def test_the_date_of_a_pdf_is_the_end_of_its_run(
+    finished: str, started: str, seconds: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dates: list[int] = []
+
+    def compiled(*_: Any, timestamp: int) -> bytes:
+        dates.append(timestamp)
+        return b""
+
+    monkeypatch.setattr(reports.assemble, "compile_pdf", compiled)
+    told = {"summary": {"finished": finished, "started": started}}
+    write_report(FakeRun({"run": told}), tmp_path, formats=("pdf",), engine="embedded")
+    assert dates == [seconds]

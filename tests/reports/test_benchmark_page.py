@@ -5,6 +5,7 @@ from click.testing import CliRunner
 
 from reports.assemble import build
 from reports.benchmark_page import benchmarks
+from tests.reports.fakes import FakeRun
 from trials.run.store import RunStore
 from verify.cli.app import application
 
@@ -33,3 +34,10 @@ def test_a_benchmark_has_its_page(tmp_path):
     assert all(f.name in page for f in figures)
     index = (run / "report" / "site" / "index.html").read_text("utf-8")
     assert "benchmarks/own.html" in index
+
+
+def test_a_benchmark_that_was_stopped_has_no_page():
+    asked = {"benchmark": {"name": "a", "question": "Which?"}}
+    ended = asked | {"tables": [{"columns": ["method"], "rows": [["x"]]}]}
+    found = benchmarks(FakeRun({"benchmark": {"b": ended, "a": asked, "c": ended}}))
+    assert list(found) == ["b", "c"]

@@ -324,3 +324,16 @@ def test_a_ratio_without_end_is_sorted_as_the_script_reads_it(ratio: float, sort
     page = Page(str(site(load(FakeRun({"claim": {"p.a": document}})))["index.html"]))
     cells = [a["data-sort"] for tag, a in page.elements if tag == "td" and "data-sort" in a]
     assert cells[1:] == [sorted_by, "1.0", ""]
+
+
+def test_each_claim_leads_to_its_neighbours_and_the_ends_to_one_only(
+    built: tuple[Files, dict[str, Page]],
+) -> None:
+    keys = [c.key for c in load(linked_run()).claims]
+    for i, key in enumerate(keys):
+        around = {
+            a["rel"]: a["href"] for _, a in built[1][f"claims/{key}.html"].elements if "rel" in a
+        }
+        around.pop("stylesheet")
+        near = {"prev": keys[i - 1 : i] if i else [], "next": keys[i + 1 : i + 2]}
+        assert around == {side: f"{names[0]}.html" for side, names in near.items() if names}
