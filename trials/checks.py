@@ -214,6 +214,12 @@ def function_of(name: str, value: object) -> Callable[..., Any]:
 # -- arrays --------------------------------------------------------------------------------------
 
 
+def require_open(name: str, value: object) -> None:
+    """Refuse masked entries, whose masks NumPy and scikit-learn forget without a word."""
+    if hides_entries(value):
+        raise InvalidParameter(f"{name} must have no masked entries: fill them or leave them out")
+
+
 def plain_array(name: str, value: ArrayLike) -> NDArray[Any]:
     """Return ``value`` (...,) as an array of any type: the gate that every array goes through.
 
@@ -221,8 +227,7 @@ def plain_array(name: str, value: ArrayLike) -> NDArray[Any]:
     ------
     InvalidParameter : Masked entries, rows of different lengths, an object that cannot be read.
     """
-    if hides_entries(value):
-        raise InvalidParameter(f"{name} must have no masked entries: fill them or leave them out")
+    require_open(name, value)
     try:
         return np.asarray(value)
     except Exception as error:  # a broken object may raise anything when it is read

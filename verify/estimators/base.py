@@ -20,6 +20,7 @@ from trials.checks import (
     flag,
     integer_between,
     real_array,
+    require_open,
     shown,
 )
 from trials.models.clients import ClientData
@@ -30,7 +31,6 @@ from verify.estimators.rows import (
     read_rows,
     require_numbers,
     require_one_constant,
-    require_open,
     require_present,
 )
 

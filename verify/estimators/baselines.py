@@ -8,7 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from trials.checks import FloatArray, IntArray, InvalidParameter, integer_between, one_of, shown
+from trials.checks import (
+    FloatArray,
+    IntArray,
+    InvalidParameter,
+    integer_between,
+    one_of,
+    require_open,
+    shown,
+)
 from trials.ifca.options import IfcaOptions, run_global
 from trials.mixed_regression.fed_regression import LARGEST_BOUND, run_fed_regression
 from trials.models.clients import ClientData
@@ -23,7 +31,7 @@ from verify.estimators.losses import (
     pooled,
     step_of,
 )
-from verify.estimators.rows import is_missing, require_open
+from verify.estimators.rows import is_missing
 
 
 def floats_of_rows(data: ClientData, loss: Any) -> int:

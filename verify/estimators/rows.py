@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from trials.checks import FloatArray, IntArray, InvalidParameter, hides_entries, shown
+from trials.checks import FloatArray, IntArray, InvalidParameter, require_open, shown
 from trials.models.clients import ClientData
 
 
@@ -149,12 +149,6 @@ def _require_a_row_each(clients: Any, rows: Rows) -> None:
         raise InvalidParameter(
             f"client {shown(without[0])} has no row: leave it out of the categories of clients"
         )
-
-
-def require_open(name: str, table: object) -> None:
-    """Refuse masked entries, whose masks NumPy and scikit-learn forget without a word."""
-    if hides_entries(table):
-        raise InvalidParameter(f"{name} must have no masked entries: fill them or leave them out")
 
 
 def require_present(y: Any, clients: Any) -> None:

@@ -43,6 +43,16 @@ def test_two_groups_are_found():
     assert one.cluster_centers_.shape == (2, 2)
 
 
+@pytest.mark.parametrize("estimator", [ConvexClustering(), ConvexClusterpath()])
+def test_masked_entries_are_refused(estimator):
+    """Their values were clustered, and NumPy's own means leave them out."""
+    points = np.array([[0.0], [1.0], [10.0], [11.0]])
+    hidden = np.ma.masked_greater(points, 10.5)
+    for call in (estimator.fit, estimator.fit(points).predict, estimator.score):
+        with pytest.raises(ValueError, match="X must have no masked entries"):
+            call(hidden)
+
+
 def test_given_weights_replace_the_neighbours():
     points = two_groups()
     weights = neighbour_weights(points, 3)

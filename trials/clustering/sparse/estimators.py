@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from trials.checks import FloatArray, IntArray, integer_between
+from trials.checks import FloatArray, IntArray, integer_between, require_open
 from trials.clustering.sparse.api import (
     fusing_penalty,
     sparse_convex_clustering,
@@ -38,9 +38,10 @@ class _Base(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     weights: Any
     cluster_centers_: FloatArray
 
-    def _points(self, X: ArrayLike) -> FloatArray:
-        """Validate the data, and remember the number of features."""
-        return np.asarray(validate_data(self, X, dtype=np.float64))
+    def _points(self, X: ArrayLike, reset: bool = True) -> FloatArray:
+        """Validate the data, and remember the number of features where ``reset``."""
+        require_open("X", X)
+        return np.asarray(validate_data(self, X, dtype=np.float64, reset=reset))
 
     def _weights(self, points: FloatArray) -> Any:
         """The given weights (n, n), or those of the neighbours."""
@@ -57,7 +58,7 @@ class _Base(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: ArrayLike) -> IntArray:
         """The cluster with the nearest value, (n,), the first of those at one distance."""
         check_is_fitted(self)
-        points = np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+        points = self._points(X, reset=False)
         return np.asarray(_distances(points, self.cluster_centers_).argmin(axis=1), dtype=np.int64)
 
     def score(self, X: ArrayLike, y: ArrayLike | None = None) -> float:
@@ -72,7 +73,7 @@ class _Base(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             return float(adjusted_rand_score(np.asarray(y), labels))
         if len(self.cluster_centers_) < 2:
             return 0.0
-        points = np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+        points = self._points(X, reset=False)
         near, next_ = np.sort(_distances(points, self.cluster_centers_), axis=1)[:, :2].T
         return float(np.mean(1.0 - np.divide(near, next_, out=np.ones_like(near), where=next_ > 0)))
 
