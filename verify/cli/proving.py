@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -25,7 +26,7 @@ from verify.proofs.coq.asked import file_name, first_of
 from verify.proofs.coq.compiler import copy_libraries
 from verify.proofs.export import smt2
 from verify.proofs.failures import FAILURES, failures, write
-from verify.proofs.flattened import flattened
+from verify.proofs.flattened import ABOUT, flattened, is_flat
 from verify.proofs.refuting import check_failure
 from verify.proofs.shelf import CERTIFICATES, SHELF, prove, stored
 from verify.stored import claim_documents
@@ -92,7 +93,15 @@ def _write_scripts(claims: Sequence[str], claims_files: Sequence[str]) -> None:
             raise InvalidParameter(f"{name}: its two sides are not formulas; choose another claim")
         for each in propositions:
             proved = stored(each)
-            say(smt2(each.statement() if proved is None else _of_numbers(proved), name))
+            statement = each.statement() if proved is None else _of_numbers(proved)
+            say(smt2(statement, "\n".join([name, *_outside(each.by, proved)])))
+
+
+def _outside(by: str, proved: Mapping[str, Any] | None) -> list[str]:
+    """What a solver's answer leaves out, in lines: the argument, and what a certificate shows."""
+    told = [] if proved is None or is_flat(proved["statement"]) else [ABOUT]
+    told += [f"Outside the statement: {by}"] if by else []
+    return [line for each in told for line in textwrap.wrap(each, 96)]
 
 
 def _of_numbers(proved: Mapping[str, Any]) -> Mapping[str, Any]:

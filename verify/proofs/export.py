@@ -23,7 +23,7 @@ def smt2(statement: Mapping[str, Any], about: str = "") -> str:
 
     Parameters
     ----------
-    about : the claim, written as a comment.
+    about : the claim and what is outside the statement, written as a comment, line by line.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def smt2(statement: Mapping[str, Any], about: str = "") -> str:
     parts = [each for each in dict.fromkeys(script.asked) if each not in script.facts]
     whole = f"(and {' '.join([*parts, claim])})" if parts else claim
     names = (*statement["variables"], *script.roots.values())
-    lines = [f"; {about}"] if about else []
+    lines = [f"; {line}" for line in about.splitlines()]
     lines += ["(set-logic QF_NRA)"]
     lines += [f"(declare-const {name} Real)" for name in names]
     lines += [f"(assert {fact})" for fact in dict.fromkeys((*given, *script.facts))]

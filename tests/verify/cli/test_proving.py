@@ -319,6 +319,24 @@ def test_a_statement_for_each_size_is_printed_size_by_size():
     assert result.stdout.count(f"; {name}\n") == len(claim.build(PROFILES["quick"]).instances)
 
 
+def comment_of(script):
+    """The comment of a script as one line."""
+    lines = script.splitlines()
+    return " ".join(line.removeprefix("; ") for line in lines if line.startswith("; "))
+
+
+def test_a_script_tells_what_a_solver_does_not_confirm():
+    """That Cauchy and Schwarz hold for products, or that an input has the quantities."""
+    script = invoke("prove", "odcl.eq24", "--format", "smt2").stdout
+    products = [line for line in script.splitlines() if line.startswith("(declare-const d__")]
+    assert products  # what is given of them is no part of the registered statement
+    assert "is shown by the certificate, which the suite's checker verifies." in comment_of(script)
+    told = comment_of(invoke("prove", "odcl.lemma11-curvature", "--format", "smt2").stdout)
+    assert "Outside the statement: On $E$ the empirical Hessian" in told
+    assert "Weyl's inequality" in told
+    assert comment_of(invoke("prove", "sxy.eq35", "--format", "smt2").stdout) == "sxy.eq35"
+
+
 def test_a_statement_is_printed_for_a_solver():
     result = invoke("prove", CLAIM, "--format", "smt2")
     assert result.exit_code == 0
