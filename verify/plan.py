@@ -149,6 +149,9 @@ def weaker(before: Any, after: Any) -> tuple[str, ...]:
     stated, left = getattr(before, "stated", None), getattr(after, "stated", None)
     if isinstance(stated, Mapping) and isinstance(left, Mapping) and len(left) < len(stated):
         lost.append("no exponent of " + ", ".join(sorted(set(stated) - set(left))))
+    grown, kept = getattr(before, "scaling", ()), getattr(after, "scaling", ())
+    if fewer := sorted(set(grown) - set(kept)):
+        lost.append("no growth with " + ", ".join(fewer))
     domain, rest = getattr(before, "domain", None), getattr(after, "domain", None)
     if domain is not None and rest is not None:
         parts = as_domain(domain), as_domain(rest)

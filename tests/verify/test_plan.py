@@ -96,6 +96,13 @@ def test_a_search_at_own_values_says_which_parameter_is_fixed():
     assert found.own_values.weaker == ("a search with cluster held fixed",)
 
 
+def test_a_threshold_at_own_values_says_along_which_symbol_it_is_not_compared():
+    (found,) = planned("odcl.thm1-threshold-km[Delta=0.06]").claims
+    assert found.own_values is not None
+    assert found.procedure.scaling == ("m", "size_min")
+    assert found.own_values.weaker == ("10 of 30 cells", "no growth with Delta")
+
+
 def test_values_that_a_procedure_cannot_describe_are_refused_before_the_run(monkeypatch):
     """The description is stored after the trials: a value that breaks it would lose them all."""
 
