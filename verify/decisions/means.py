@@ -41,7 +41,8 @@ from numpy.typing import ArrayLike
 
 from trials.checks import InvalidParameter
 from verify.decisions.combine import CellDecision, Status, worse
-from verify.decisions.sequences import FloatArray, check_level
+from verify.decisions.sequences import FloatArray, check_level, resolvable
+from verify.evidence import Verdict
 
 Side = Literal["at most", "at least", "equals"]
 
@@ -505,6 +506,19 @@ def decide_mean(
         asymptotic=reason == ASYMPTOTIC,
         relation=test.side,
     )
+
+
+def asymptotic_resolution(
+    verdict: Verdict, cells: Sequence[CellDecision], level: float
+) -> float | None:
+    """The probability below which values may be missing in the means, None where limits are exact.
+
+    A value that no trial has drawn may rule a mean.  Ranges and variances allow for it, and
+    asymptotic limits do not.  So these support down to what the trials of a cell resolve.
+    """
+    counts = [cell.n_trials for cell in cells if cell.asymptotic]
+    supported = verdict is Verdict.SUPPORTED
+    return resolvable(min(counts), level) if supported and counts else None
 
 
 def find_unresolved(cells: Sequence[CellDecision]) -> list[int]:

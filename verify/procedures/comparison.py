@@ -18,7 +18,7 @@ from trials.run.engine import trial_id
 from trials.run.store import Table
 from verify.decisions.combine import CellDecision, combine
 from verify.decisions.comparisons import ContrastTest, Scale, TrendTest
-from verify.decisions.means import Knowledge, find_unresolved
+from verify.decisions.means import Knowledge, asymptotic_resolution, find_unresolved
 from verify.evidence import CellResult, Evidence, EvidenceTable, Figure, Series, Verdict, Witness
 from verify.procedures.base import (
     BoolArray,
@@ -189,6 +189,7 @@ class Comparison(Valued, InRounds):
             observed,
             Presentation(tables=(self._winners(observed),), notes=(note,) if asymptotic else ()),
             verdict=verdict,
+            resolution=asymptotic_resolution(verdict, flat, level),
             summary=summary,
             level=level,
             cells=rows,

@@ -19,6 +19,7 @@ from verify.decisions.means import (
     Knowledge,
     MeanTest,
     Side,
+    asymptotic_resolution,
     decide_trials,
     find_unresolved,
 )
@@ -166,11 +167,15 @@ class MeanBound(Valued, InRounds):
         cells = [self._cell(o, level) for o in observed]
         verdict, summary = combine(cells)
         asymptotic = any(c.asymptotic for c in cells)
-        note = "The verdict rests on asymptotic limits: neither a range nor a variance is known."
+        note = (
+            "The verdict rests on asymptotic limits: neither a range nor a variance is known. "
+            "Values that are rarer than the trials resolve may be missing in the means."
+        )
         return self.evidence(
             observed,
             Presentation(sharpness=self._sharpness(cells), notes=(note,) if asymptotic else ()),
             verdict=verdict,
+            resolution=asymptotic_resolution(verdict, cells, level),
             summary=summary,
             level=level,
             cells=[c.result(o.params) for c, o in zip(cells, observed, strict=True)],

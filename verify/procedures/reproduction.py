@@ -15,7 +15,12 @@ from trials.run.cell import Params
 from trials.run.engine import Demand
 from trials.run.store import Table
 from verify.decisions.combine import CellDecision, combine, worse
-from verify.decisions.means import Knowledge, both_ends, find_unresolved
+from verify.decisions.means import (
+    Knowledge,
+    asymptotic_resolution,
+    both_ends,
+    find_unresolved,
+)
 from verify.decisions.reproductions import Estimand, ReproductionTest
 from verify.evidence import Evidence, EvidenceTable, Figure, Series, Verdict
 from verify.procedures.base import FloatArray, Observed, Sampling, Trials, unknown_parameter
@@ -175,6 +180,7 @@ class Reproduction(Stated):
         others = ", ".join(f"{n}: {v}" for n, v in verdicts.items() if n != self.named)
         return Evidence(
             verdict=verdict,
+            resolution=asymptotic_resolution(verdict, decided[self.named], level),
             summary=f"reading {self.named}: {summary}"
             + (f" (other readings: {others})" if others else ""),
             level=level,

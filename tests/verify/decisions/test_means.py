@@ -26,6 +26,7 @@ from verify.decisions.means import (
     mean_and_deviation,
     why_not_asymptotic,
 )
+from verify.decisions.sequences import resolvable
 from verify.evidence import Verdict
 
 UNIT = Knowledge(low=0.0, high=1.0)
@@ -382,6 +383,26 @@ def test_values_of_no_variance_are_compared_up_to_rounding():
     )
     with pytest.raises(InvalidParameter, match=r"0\.01 apart, and the declared variance is zero"):
         decide_trials(np.r_[x, 0.31], np.zeros(5, bool), mean_test(0.4, knowledge=known))
+
+
+@pytest.mark.parametrize(
+    ("verdict", "trials", "expected"),
+    [
+        (Verdict.SUPPORTED, [(True, 400), (True, 300), (False, 10)], 300),
+        (Verdict.SUPPORTED, [(False, 300)], None),
+        (Verdict.REFUTED, [(True, 300)], None),
+        (Verdict.INCONCLUSIVE, [(True, 300)], None),
+    ],
+)
+def test_asymptotic_support_reaches_down_to_what_the_fewest_trials_resolve(
+    verdict, trials, expected
+):
+    cells = [
+        CellDecision(status="holds", n_trials=n, bound=1.0, asymptotic=by_a_limit)
+        for by_a_limit, n in trials
+    ]
+    found = means.asymptotic_resolution(verdict, cells, 0.01)
+    assert found == (None if expected is None else resolvable(expected, 0.01))
 
 
 def test_bounds_that_allow_everything_are_trivial():

@@ -13,6 +13,7 @@ from tests.verify.toys import METHODS, VALUE, stored, tried
 from trials.checks import InvalidParameter
 from trials.run.engine import replay
 from verify.decisions.means import INDICATOR, Knowledge
+from verify.decisions.sequences import resolvable
 from verify.evidence import Verdict
 from verify.procedures.base import Sampling
 from verify.procedures.comparison import Comparison, Monotone
@@ -58,7 +59,9 @@ def test_the_statements_contrasts_decide(tmp_path):
     assert verdict(tmp_path, claim(MORE, SAME), 1) is Verdict.REFUTED
     assert verdict(tmp_path, claim(LESS, gains=(1.0,)), 2) is Verdict.INCONCLUSIVE
     not_worse = Contrast(left="A", relation="<=", right="B", margin=0.1)
-    assert verdict(tmp_path, claim(not_worse, gains=(1.0,)), 3) is Verdict.SUPPORTED
+    held, _ = tried(claim(not_worse, gains=(1.0,)), tmp_path, seed=3)
+    assert held.verdict is Verdict.SUPPORTED
+    assert held.resolution == resolvable(held.cells[0].n_trials, 0.05)  # limits are asymptotic
     assert verdict(tmp_path, claim(not_worse, gains=(0.9, 1.3)), 4) is Verdict.REFUTED
 
 

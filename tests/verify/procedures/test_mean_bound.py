@@ -17,6 +17,7 @@ from trials.run.executors import make_executor
 from trials.run.store import RunStore, Table
 from verify.decisions.combine import CellDecision
 from verify.decisions.means import Knowledge
+from verify.decisions.sequences import resolvable
 from verify.evidence import Verdict
 from verify.procedures.base import Observed, Sampling
 from verify.procedures.mean_bound import MeanBound
@@ -120,6 +121,8 @@ def test_asymptotic_support_says_so_and_heavy_tails_get_none(tmp_path):
     evidence, _ = tried(claim(0.6, laws=("exponential",), known=known), tmp_path)
     assert evidence.verdict is Verdict.SUPPORTED
     assert "asymptotic" in evidence.notes[0]
+    # a value that no trial has drawn may rule the mean
+    assert evidence.resolution == resolvable(evidence.cells[0].n_trials, 0.05)
     heavy, _ = tried(claim(0.6, laws=("pareto",), known=known), tmp_path, seed=1)
     assert heavy.verdict is Verdict.INCONCLUSIVE
     assert "heavy tails" in heavy.summary
@@ -131,8 +134,11 @@ def test_one_cell_of_two_with_asymptotic_limits_is_said(tmp_path):
     evidence, _ = tried(replace(both, knowledge=lambda cell: known[cell["law"]]), tmp_path)
     assert evidence.verdict is Verdict.SUPPORTED
     assert "asymptotic" in evidence.notes[0]
+    trials = {cell.params["law"]: cell.n_trials for cell in evidence.cells}
+    assert evidence.resolution == resolvable(trials["exponential"], 0.05)
     exact, _ = tried(claim(0.6, laws=("uniform",)), tmp_path, seed=1)
     assert not exact.notes
+    assert (exact.verdict, exact.resolution) == (Verdict.SUPPORTED, None)
 
 
 def test_the_refuting_level_is_shared_by_the_cells_and_the_supporting_one_is_not():

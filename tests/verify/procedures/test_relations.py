@@ -30,6 +30,7 @@ from tests.verify.toys import COIN, DECAY, DOSE, METHODS, N_STEPS, POWER, VALUE,
 from trials.run.experiment import Experiment
 from verify.decisions.means import Knowledge
 from verify.decisions.rates import contraction_factor
+from verify.decisions.sequences import resolvable
 from verify.evidence import Evidence, Series, Verdict, ratio_of
 from verify.procedures.base import Sampling
 from verify.procedures.interface import Sampled
@@ -407,3 +408,6 @@ def test_a_reproduction_says_how_far_it_is_and_whether_its_limits_are_exact(tmp_
     )  # fmt: skip
     open_ended = decided(World(claim, VALUE, rows), tmp_path)
     assert "Limits are asymptotic: the values have no known range." in open_ended.notes
+    assert evidence.resolution is None
+    supported = open_ended.verdict is Verdict.SUPPORTED
+    assert open_ended.resolution == (resolvable(1024, LEVEL) if supported else None)
