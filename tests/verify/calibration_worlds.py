@@ -466,7 +466,8 @@ truth exactly at the bound most of the level is not used.
 
 Asymptotic limits keep their level under heavy tails because most such samples are refused.  No
 sample can prove that a tail is light, and a value that is rarer than one in the number of trials is
-never seen.  That is why asymptotic limits have to be asked for and are labelled in the report.
+never seen.  That is why asymptotic limits have to be asked for, are labelled in the report, and
+support down to the probability that a cell's trials resolve.
 
 The mean of a rate's cell may be ruled by values that no trial has drawn.  So the verdict names a
 floor: values whose probability, averaged over all trials, is at least the floor are drawn
