@@ -214,7 +214,9 @@ EQ_36 = statement(
     constants=(prefactor(C, "prefactor"), rate(c, "rate")),
     reading=(
         "$n$ is the smallest size, so that the first term is at least that of (10). The supremum "
-        "over the ball is found exactly. For all $d$ and $k$ (36) is Lemma 10 added to (32)."
+        "over the ball is found exactly. With one feature the first term is enough, by Markov's "
+        "inequality: $C=0$. The deviation is tried by sxy.uniform-32-line. For all $d$ and $k$ "
+        "(36) is Lemma 10 added to (32)."
     ),
     uses=("sxy.uniform-32-line", "sxy.uniform-32", "sxy.lemma10"),
 )

@@ -82,7 +82,8 @@ THEOREM_1 = (
 #: The second term gets the constant zero, as in the journal version.
 ACCURACY = {"c_5": 2.0, "c_6": 0.0, "c_4": math.log(2) / 4}
 WITH_MORE_SAMPLES = {**ACCURACY, "c_5": 30.0}
-at_edge = partial(edge_cells, bn.COROLLARY_1, ACCURACY, (3, 4, 6, 10))
+#: Half of the largest number of steps would leave two and a half times the accuracy.
+at_edge = partial(edge_cells, bn.COROLLARY_1, ACCURACY, (3, 4, 6, 10, 15))
 #: Sizes far from each other: c5 = 30 leaves room for factors up to 20.
 FAR_ROWS = ((10, 20_000, 2, 0.25, 1.0),)
 #: So many clients for few samples that the printed number of steps is five at least.

@@ -308,6 +308,19 @@ def rare_strangers() -> list[Params]:
     ]
 
 
+def many_rivals() -> list[Params]:
+    """A stranger more often than the step may fail, of 63 other clusters or in many dimensions.
+
+    There is hardly any noise.  The more clusters there are, the more clients may come, and in any
+    dimension a stranger pulls as far.  So no bound on its pull falls with k or d.  With this
+    closeness the gap of Lemma 3 is nearly attained for all clusters at once.
+    """
+    shape = {**_PLAIN, "alpha": 0.49, "delta": 0.1, "start": "optimum"}
+    sizes = ({"k": 64, "d": 63, "Delta": 1.4}, {"d": 1_000, "Delta": 1.9})
+    mean = more_often(shape["delta"], 1.6)
+    return [_noisy(with_strangers({**shape, **size}, mean), 1e-12) for size in sizes]
+
+
 def far_cells() -> list[Params]:
     """Cells for one whole step: noise or strangers rule, one symbol far from the others."""
     noise = [_noisy(with_strangers({**_PLAIN, **shape}, TINY), _RULES) for shape in _FAR_SHAPES]

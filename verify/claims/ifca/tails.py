@@ -54,10 +54,10 @@ def log_step_limit(params: Params, bound: float) -> float:
 def log_run_limit(params: Params, n_steps: int, bound: float, log_delta: float) -> float:
     """Log of a limit on P(some cluster's error > bound) after ``n_steps`` steps.
 
-    The stated probability is tried first, then two far smaller ones.
+    The stated probability is tried first, then two far smaller ones.  One above 1 is tried as 1.
     """
     spelling = canonical_json(params)
-    return _run_limit(spelling, n_steps, bound, log_delta)
+    return _run_limit(spelling, n_steps, bound, min(log_delta, 0.0))
 
 
 @lru_cache(maxsize=4096)

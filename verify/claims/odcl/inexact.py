@@ -126,6 +126,8 @@ def lemma_5(statement: Statement, _profile: Profile) -> MeanBound:
             (1.0, 3.0, 1.0),
         )
     ]
+    # the mean of many users' errors is no smaller than one user's
+    cells.append({"T": 200, "m": 256, "R": 1e3, "h": 1.0, "sigma": 3e3, "noise": "sign"})
     return MeanBound(
         statement=statement,
         sampling=Sampling(experiment=SGD, max_trials=1024, first=256),

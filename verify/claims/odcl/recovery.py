@@ -40,7 +40,14 @@ from verify.claims.common import Point
 from verify.claims.odcl import mean_reductions as reductions
 from verify.claims.odcl import vector_proofs
 from verify.claims.odcl.data_sets import Clustered, data_sets
-from verify.claims.odcl.local_fits import LINE, NO_H, constants_of, line_of
+from verify.claims.odcl.local_fits import (
+    LINE,
+    NO_H,
+    ROOM,
+    constants_in_room,
+    line_in_room,
+    line_of,
+)
 from verify.claims.odcl.pages import recovery_phases
 from verify.claims.odcl.sides import (
     CLUSTERS,
@@ -229,15 +236,15 @@ def display(statement: Statement, profile: Profile, *, radius: sp.Expr, length: 
 
 
 def squared_error(statement: Statement, profile: Profile, *, proof: Proof | None = None) -> Search:
-    """Exact quantiles on three designs of one dimension, in all units."""
+    """Exact quantiles on three designs of one dimension, in all units and parameter spaces."""
 
     def quantile(point: Point) -> float:
-        law = line_of(point)
+        law = line_in_room(point)
         share = statement.failure_probability({"n": float(point["n"])})
         return upper_quantile(law.errors**2, law.weights, share)
 
-    domain = {**LINE, "n": IntRange(3, 100_000, log=True)}
-    return log_search(statement, profile, quantile, domain, at=constants_of, proof=proof)
+    domain = {**LINE, **ROOM, "n": IntRange(3, 100_000, log=True)}
+    return log_search(statement, profile, quantile, domain, at=constants_in_room, proof=proof)
 
 
 _TINY = {_A: Fraction(1, 10**6), _S: Fraction(1, 10**6), _D: 1}
@@ -672,15 +679,8 @@ def remark_14(statement: Statement, profile: Profile) -> Search:
     design, whose optimum is zero, may be smaller, and a gradient at the optimum may rule.
     """
 
-    def constants(point: Point) -> dict[str, float]:
-        own = constants_of(point)
-        if point["design"] == "two-point":
-            own["R"] *= point["room"]
-            own["G_F"] = own["mu"] * own["R"]
-        return own
-
     def distance(point: Point) -> float:
-        own = constants(point)
+        own = constants_in_room(point)
         theta, sign = point["place"] * own["R"], 1.0 if point["sample"] else -1.0
         if point["design"] == "two-point":
             curvature = point["scale"] * (1.0 if point["sample"] else point["skew"])
@@ -704,8 +704,8 @@ def remark_14(statement: Statement, profile: Profile) -> Search:
                 (0, 1), meaning="number of the drawn sample, of the two that the design has"
             ),
         },
-        at=constants,
+        at=constants_in_room,
         everywhere=reductions.smooth_gradients(
-            lambda point: {"distance": (1 + abs(point["place"])) * constants(point)["R"]}
+            lambda point: {"distance": (1 + abs(point["place"])) * constants_in_room(point)["R"]}
         ),
     )

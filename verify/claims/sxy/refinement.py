@@ -395,6 +395,9 @@ RIGHT_LABELS: tuple[Params, ...] = (
     {"M": 60, "n": 160, "d": 2, "gamma": 0.9, "Delta": 1e-3, "sigma": 8e-5},
     {"M": 8, "n": 160, "d": 3, "s": 2, "gamma": 0.9, "sigma": 0.08},
     {"M": 150, "n": 200, "d": 4, "k": 3, "s": 1, "gamma": 0.3, "sigma": 1e-9, "Delta": 0.3},
+    # The floor is six times the error of known labels.  Divided by the root of 400 local steps it
+    # is below that error.
+    {"M": 60, "n": 200, "d": 3, "s": 400, "gamma": 0.002, "sigma": 0.08, "near": 0.02},
 )
 
 

@@ -111,6 +111,14 @@ STEPS: tuple[Params, ...] = (
 )
 
 
+#: For the eigenvalues alone.  A long unit tells beta from one.  A smallest cluster of a twentieth
+#: of the clients tells its share from 1/k.
+UNLIKE_OTHERS: tuple[Params, ...] = (
+    {"M": 80, "n": 10, "d": 4, "k": 2, **STEPS[1], "alpha": 1e6, "beta": 1e6},
+    {"M": 210, "n": 60, "d": 5, "k": 2, **STEPS[0], "profile": "one-small", "ratio": 20.0},
+)
+
+
 def _cells() -> list[Params]:
     """Shapes with local steps, spectra, laws of the features and unequal clusters."""
     shapes = [dict(zip(("M", "n", "d", "k"), shape, strict=True)) for shape in SHAPES]
@@ -162,7 +170,7 @@ def at_least(
     return Probability(
         name=statement.id,
         sampling=_sampling(profile),
-        cells=tuple(_cells()),
+        cells=(*_cells(), *UNLIKE_OTHERS),
         bad=bad,
         delta=lambda params: statement.failure_probability(symbols(params)),
         event=f"{column} below its limit, with "
@@ -212,6 +220,7 @@ def _at_most(
     event: str,
     log_limit: Callable[[Params], float | None],
     tail: ExactTail | None = None,
+    more: Sequence[Params] = (),
 ) -> Probability:
     """A statement that limits a column from above."""
 
@@ -223,7 +232,7 @@ def _at_most(
         statement,
         constants,
         _sampling(profile),
-        _cells(),
+        [*_cells(), *more],
         symbols,
         lambda table: table[column],
         event,
@@ -242,6 +251,7 @@ def lemma_7_upper(statement: Statement, profile: Profile) -> Probability:
         "largest",
         "the largest eigenvalue of some $K_jN/N_j$ exceeding its limit",
         _where_stated(statement, {"C": UPPER}),
+        more=UNLIKE_OTHERS,
     )
 
 

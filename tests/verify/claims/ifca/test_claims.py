@@ -19,7 +19,7 @@ from trials.experiments.ifca.labels import LABELS
 from trials.experiments.ifca.step import N_STEPS, STEP, STRANGERS, TRAJECTORY
 from trials.experiments.ifca.step_sizes import STEP_SIZES
 from trials.run.store import Table
-from verify.claims.ifca import cells, identity, one_step, random_starts, whole_run
+from verify.claims.ifca import cells, identity, one_step, random_starts, tails, whole_run
 from verify.claims.ifca import neurips as neurips_claims
 from verify.evidence import Verdict
 from verify.papers import catalogue
@@ -472,3 +472,26 @@ def test_a_run_that_failed_has_found_the_clusters_from_no_start():
     (group,) = procedure._groups([seen])
     assert group[1] == group[3] == group[0] == 0.0
     assert np.abs(group[2]) == values[2, experiment.columns.index("found")] / 10.0
+
+
+def test_half_of_the_conference_versions_steps_leave_more_than_its_accuracy():
+    """15 = 1 + log2(Delta/4 epsilon) steps: eight thirds of Delta/4 are 2.5 times epsilon."""
+    constants = neurips_claims.ACCURACY
+    longest = [
+        cell
+        for cell in cells_of(quick("ifca.neurips-cor1"))
+        if whole_run.n_rounds(neurips.COROLLARY_1, cell, constants) == 15 and cell["alpha"] == 0.25
+    ]
+    assert longest
+    for cell in longest:
+        accuracy = whole_run.accuracy(neurips.COROLLARY_1, cell, constants)
+        assert cell["Delta"] / 4 / accuracy == pytest.approx(2**14, rel=1e-6)
+        assert cell["Delta"] / 4 / 3**8 > 2.4 * accuracy
+
+
+def test_a_failure_probability_above_one_is_tried_as_one():
+    """A changed statement may state one.  Its law was refused, as if the cell were wrong."""
+    (cell, *_) = cells_of(quick("ifca.neurips-cor1"))
+    full = TRAJECTORY.check(cell)
+    above = tails.log_run_limit(full, 5, 1e-3, 0.4)
+    assert above == tails.log_run_limit(full, 5, 1e-3, 0.0)

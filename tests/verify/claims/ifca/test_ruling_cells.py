@@ -64,3 +64,24 @@ def test_a_jump_of_the_noise_is_the_stated_share_of_the_decrease(share):
         after = np.unique(np.round(found["after"] / ruling_cells.decrease(cell), 9))
         assert after.size >= 2
         assert np.diff(after)[0] == pytest.approx(1e-4 * share, rel=1e-3)
+
+
+def test_a_stranger_of_many_rivals_pulls_further_than_a_bound_that_falls_with_k_or_the_root_of_d():
+    """The pull of Theorem 2 with c1 = 48 against one stranger, at the optimum of the other cluster.
+
+    X = eta^2/(Delta^4 alpha^2 lambda^2 n) is below delta/m, and it comes in 15 % of all steps.
+    """
+    for cell, factor in zip(ruling_cells.many_rivals(), (64.0, 1_000**0.5), strict=True):
+        full = strongly_convex.SC_STEP.check(cell)
+        assert factor in (full["k"], full["d"] ** 0.5)
+        X = full["eta"] ** 2 / (full["Delta"] ** 4 * full["alpha"] ** 2 * full["n"])
+        one = full["Delta"] / full["m"]  # lambda = L = 1
+        assert 48 * X / full["delta"] / factor < one < 48 * X / full["delta"]
+        counts = strongly_convex.sizes(full)
+        wrong = wrong_label(strongly_convex.gap(full), full["eta"], full["n"], full["k"])
+        strangers = (full["m"] - counts[0]) * wrong / (full["k"] - 1)
+        assert 1 - np.exp(-strangers) > 1.5 * full["delta"]
+        found = trials_of(cell, 64)
+        came = found["strangers"] == 1
+        assert 0 < came.sum() < 64
+        assert found["after"][came] == pytest.approx(one, rel=1e-3)

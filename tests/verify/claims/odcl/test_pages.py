@@ -125,8 +125,14 @@ EVENTS = [
     ),
     (
         "odcl.fig5-left-flat",
-        {"round_20": [2, 2, 2], "round_120": [0.9, 1, 3]},
+        {"round_20": [2, 2, 2], "round_120": [0.9, 1, 3], "one_shot": [2, 2, 2]},
         [0, 1, 1],
+    ),
+    # a run that never moves has not matched the one-shot method
+    (
+        "odcl.fig5-left-flat",
+        {"round_20": [1, 1, 2], "round_120": [1, 1, 2], "one_shot": [0.1, 1, 1]},
+        [0, 1, 0],
     ),
     ("odcl.table3-homogeneous", {"rounds": [439.9, 440, 655]}, [0, 1, 1]),
     ("odcl.table3-heterogeneous-as-printed", {"rounds": [440, 654.9, 655]}, [0, 0, 1]),

@@ -5,7 +5,9 @@ import math
 
 import numpy as np
 import pytest
+import scipy
 
+from bounds.statement import evaluate
 from verify.claims.common import log_of
 from verify.claims.sxy import deviation
 from verify.procedures.base import PROFILES
@@ -63,3 +65,30 @@ def _largest_limit(expr, d, k, cell):
     total = float(deviation.sizes_of(full).sum())
     at = {"C": 1.308, "d": d, "k": k, "M": full["M"], "N": total}
     return math.exp(log_of(expr, {**at, "skew": deviation.skewness(full)}))
+
+
+def _wrong(n, sigma):
+    """P(a client of n rows is labelled wrongly by some models within Delta/10), Delta = 1."""
+    return scipy.stats.t.sf((0.5 - 0.1) / sigma * math.sqrt(n), n)
+
+
+@pytest.mark.parametrize("n", [1, 3, 40, 300])
+@pytest.mark.parametrize("sigma", [0.1, 0.8, 1.0, 2.0, 20.0])
+def test_with_one_feature_the_first_term_of_36_is_sixteen_times_the_wrong_share(n, sigma):
+    """So that it is exceeded with probability 1/16 at most, by Markov's inequality."""
+    at = {"C": 0.0, "c": math.log1p(0.16) / 2, "M": 1.0, "skew": 1.0}
+    stated = evaluate(deviation.EQ_36.expr, {**at, "n": n, "sigma": sigma, "Delta": 1.0})
+    assert 16 * _wrong(n, sigma) <= stated
+
+
+def test_two_cells_of_36_have_wrong_labels_and_a_bound_below_one_half():
+    """The square of n in the exponent is broken there: its bound is below one row of all."""
+    cells = deviation.eq_36.build(PROFILES["quick"]).cells
+    few = [cell for cell in cells if cell["n"] == 40]
+    assert len(few) == 2
+    rate = math.log1p(0.16) / 2
+    assert 8 * math.exp(-rate * 40) < 0.5
+    assert 8 * math.exp(-rate * 40**2) < 1e-20
+    for cell in few:
+        right = (1 - _wrong(40, 1.0)) ** (cell["M"] - cell.get("n_many", 0))
+        assert right < 1e-9  # no client is wrong, which is what the changed bound asks for
