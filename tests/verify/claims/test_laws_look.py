@@ -20,12 +20,8 @@ from verify.procedures.probability import Probability
 #: A bound that is so many times stricter is false wherever it says anything.
 STRICTER = 1e-12
 
-#: Claims that refuse such a bound: their numbers of steps follow from the accuracy, or their
-#: experiment records nothing but whether an error grew.
-REFUSED = {
-    *("ifca.cor1", "ifca.cor1-own-step", "ifca.neurips-cor1", "ifca.neurips-cor1-more-samples"),
-    "ifca.alpha-increases",
-}
+#: A claim that refuses such a bound: its experiment records nothing but whether an error grew.
+REFUSED = {"ifca.alpha-increases"}
 
 
 def supported_by_laws() -> list[str]:

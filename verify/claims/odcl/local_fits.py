@@ -121,13 +121,13 @@ ROOM: Ranges = {
 
 
 def constants_in_room(point: Point) -> dict[str, float]:
-    """`constants_of` a point whose parameter space reaches ``room`` times as far as all fits."""
+    """`constants_of` a point whose parameter space reaches ``room`` (or 1) times as far as fits."""
     own = constants_of(point)
     if point["design"] == "two-point":
-        own["R"] *= point["room"]
+        own["R"] *= point.get("room", 1.0)
         own["G_F"] = own["mu"] * own["R"]
     elif point["design"] == "coordinates":
-        own["R"] = point["scale"] + point["room"] * point["noise"]
+        own["R"] = point["scale"] + point.get("room", 1.0) * point["noise"]
         own["G_F"] = own["R"] + point["scale"]
     return own
 
