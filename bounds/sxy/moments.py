@@ -34,6 +34,9 @@ HIDDEN = (
     "costs a factor $N$ at most. "
     "The cells have strictly sub-Gaussian features and noise, $\\Sigma_j\\preceq I$ and "
     "$2d\\le N^2$. "
+    "With equal constants the second term is the larger one until there are $\\log^5N$ pairs for "
+    "each dimension, and no cell has as many. So the trials cannot tell the symbols of the first "
+    "term. Those of sxy.lemma3-sharp, which has one logarithm, do. "
 )
 #: Probabilities of failure that a few trials resolve.  A projection error is never far above its
 #: median, and 32 trials without a failure resolve a third.

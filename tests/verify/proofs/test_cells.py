@@ -22,7 +22,7 @@ CLAIMS = {
     "ifca.lemma2-opnorm": 13,
     "sxy.lemma8": 13,
     "sxy.lemma11-zeta": 8,
-    "sxy.lemma11-phi": 10,
+    "sxy.lemma11-phi": 11,
     "sxy.lemma11-equal-sizes": 5,
 }
 

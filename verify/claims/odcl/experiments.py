@@ -248,15 +248,18 @@ NEVER = Finding(
 
 
 def ten_runs(statement: Statement, profile: Profile, *, optima: str) -> MeanBound:
-    """The share of ten-run means of IFCA's rounds that are at least the printed one."""
+    """The share of ten-run means of IFCA's rounds that are at least the printed one.
+
+    A mean of all rounds that are allowed says that IFCA matches in none of the runs.
+    """
     printed = be.PRINTED_ROUNDS[optima]
     return share(
         statement,
         profile,
         sampling=_rounds(512),
         cells=({"optima": optima, "n": 400, "T": 1000, "method": "km", "runs": 10},),
-        event=f"ten-run means of at least {printed} rounds",
-        happens=lambda table, _cell: table["rounds"] >= printed,
+        event=f"ten-run means of at least {printed} rounds, IFCA matching in some run",
+        happens=lambda table, cell: (table["rounds"] >= printed) & (table["rounds"] < cell["T"]),
     )
 
 

@@ -135,6 +135,10 @@ PLACEBOS: dict[str, Entry] = {
     ),
     "odcl.table3-homogeneous": (
         Control(name="a method that matches in ten rounds", columns={"rounds": 10.0}),
+        Placebo(
+            name="a run that stays at its start",
+            columns={"rounds": lambda _table, cell: np.asarray(float(cell["T"]))},
+        ),
     ),
     "odcl.fig5-left": (_in_place("IFCA20", "round_20", _ZERO, "the zero vector"),),
     "odcl.fig5-left-small-step": (_in_place("IFCA70", "round_70", _ZERO, "the zero vector"),),

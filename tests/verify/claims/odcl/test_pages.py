@@ -135,6 +135,7 @@ EVENTS = [
         [0, 1, 0],
     ),
     ("odcl.table3-homogeneous", {"rounds": [439.9, 440, 655]}, [0, 1, 1]),
+    ("odcl.table3-homogeneous", {"rounds": [999.9, 1000, 1000]}, [1, 0, 0]),
     ("odcl.table3-heterogeneous-as-printed", {"rounds": [440, 654.9, 655]}, [0, 0, 1]),
 ]
 
