@@ -247,9 +247,9 @@ def cell_table(cells: Sequence[Cell], name: str, *, line: float = tables.LINE) -
     head, rows, align = _layout(shown, [n for n in varying if n not in derived], measures, line)
     parts = ["Cells"]
     if len(shown) < len(cells):
-        rated = any(cell.ratio is not None for cell in cells)
-        word = " worst" if rated else ""
-        parts = [f"The {number(len(shown))}{word} of {number(len(cells))} cells"]
+        rated = any(max(severity(cell)) > -math.inf for cell in cells)
+        few = f"{number(len(shown))} worst" if rated else f"first {number(len(shown))}"
+        parts = [f"The {few} of {number(len(cells))} cells"]
     if constant:
         common.insert(0, assignment(cells[0].params, constant))
     caption = parts[0] + (f"; all cells have {', '.join(common)}" if common else "") + "."

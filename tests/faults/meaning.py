@@ -7664,9 +7664,9 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "reports/claim_tables.py",
-        "shown))}{word} of {number(len(cells",
-        "cells))}{word} of {number(len(shown",
-        "a cut table counts all of its cells as shown",
+        "{few} of {number(len(cells",
+        "{few} of {number(len(shown",
+        "a cut table has no more cells than it shows",
         "reports/test_claim_tables",
     ),
     Meaning(

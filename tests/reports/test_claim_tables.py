@@ -89,6 +89,16 @@ def test_a_table_is_cut_where_more_than_two_rows_are_saved(n: int, shown: int) -
     assert table.caption.startswith("Cells" if shown == n else f"The $16$ worst of ${n}$ cells")
 
 
+def test_cells_without_a_ratio_are_cut_in_their_order_and_none_is_called_the_worst() -> None:
+    """The caption was "The 16 of 27 cells"."""
+    unrated = cells(MAX_ROWS + 3, ratio=None, bound=None)
+    table = cell_table(unrated, "t")
+    assert table.caption.startswith(f"The first ${MAX_ROWS}$ of ${MAX_ROWS + 3}$ cells")
+    assert [row[0] for row in table.rows] == [f"${i + 1}$" for i in range(MAX_ROWS)]
+    limited = cells(MAX_ROWS + 3, ratio=None)  # ordered by the limits over the bound
+    assert cell_table(limited, "t").caption.startswith(f"The ${MAX_ROWS}$ worst of")
+
+
 def test_what_is_said_of_all_cells_holds_for_those_that_are_not_shown() -> None:
     """The last cell is cut from the table and has other numbers than the sixteen that are shown."""
     shown = cells(MAX_ROWS + 4)[1:]
