@@ -352,3 +352,13 @@ def test_a_stored_run_without_a_benchmark_gets_one_only_by_name(call, tmp_path):
     assert code == 0, err
     code, _, err = call("--run", "claims", "--seed", "7", "--trials", "8")
     assert (code, "has the seed 0: leave out --seed 7" in err) == (3, True)
+
+
+def test_the_check_of_a_method_has_the_time_limit_of_the_run(call, monkeypatch):
+    limits = []
+    monkeypatch.setattr(
+        benchmarking, "check_own", lambda _m, _f, limit, _metric: limits.append(limit)
+    )
+    code, _, err = call(*TWO, "--trials", "4", "--time-limit", "7")
+    assert code == 0, err
+    assert limits == [7.0, 7.0]

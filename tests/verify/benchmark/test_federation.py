@@ -132,3 +132,12 @@ def test_given_sizes_of_clients_count_as_rows_of_a_trial():
     FEDERATION.check({**given, "n": 10**7, "row_counts": [most - 1, 1]})
     with pytest.raises(InvalidParameter, match="2 GiB"):
         FEDERATION.check({**given, "n": 1, "row_counts": [most, 1]})
+
+
+def test_outliers_leave_as_many_clients_for_the_clusters_as_are_drawn():
+    """The share .3 of five clients is two, so that three are left."""
+    asked = {"m": 5, "outliers": 0.3, "d": 4}
+    with pytest.raises(InvalidParameter, match="no outliers: there are 3"):
+        FEDERATION.check({**asked, "k": 4})
+    labels = draw(FEDERATION.check({**asked, "k": 3}), np.random.default_rng(0)).labels
+    assert sorted(labels.tolist()) == [-1, -1, 0, 1, 2]

@@ -14,6 +14,7 @@ from trials.run.store import RunStore
 from trials.run.streams import block_stream
 from verify.benchmark import checking, fits
 from verify.benchmark.blocks import MOST_BLOCKS, LastBlocks
+from verify.benchmark.catalogue import Context, shipped
 from verify.benchmark.checking import check_own
 from verify.benchmark.federation import draw
 from verify.benchmark.fits import FIT, federation_of
@@ -260,3 +261,18 @@ def test_a_client_has_the_model_of_its_label_also_where_a_label_is_not_given():
             _models(SimpleNamespace(labels_=wrong, models_=table), three)
     with pytest.raises(ValueError, match="one a client"):
         _models(SimpleNamespace(labels_=[0, 1], models_=table), three)
+
+
+@pytest.mark.parametrize("labels", [[3, 3, 3], [0, 1, 2]])
+def test_one_cluster_and_single_clients_that_agree_have_the_index_one(labels):
+    """Both are as large as by chance, so that the index is 0/0 and one by agreement."""
+    names = {3: 7, 0: 2, 1: 0, 2: 1}
+    found = np.array([names[label] for label in labels])
+    assert rand_index(contingency(found, np.array(labels))) == 1.0
+
+
+def test_an_option_that_is_given_takes_the_place_of_the_one_of_the_name():
+    pytest.importorskip("sklearn")
+    context = Context(k=2, response="linear", seed=0)
+    assert shipped("ifca-10", {}, context).n_init == 10
+    assert shipped("ifca-10", {"n_init": 3}, context).n_init == 3

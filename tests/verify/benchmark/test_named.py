@@ -16,6 +16,7 @@ from verify.benchmark import pages
 from verify.benchmark.catalogue import Context, near_start
 from verify.benchmark.contrasts import Estimate
 from verify.benchmark.design import NAMED, Benchmark
+from verify.benchmark.federation import FEDERATION
 from verify.benchmark.guarantees import Guarantee, guarantee, requirement
 from verify.benchmark.methods import build, parse_method
 from verify.benchmark.running import FederationResult, MethodResult, Result, run
@@ -250,3 +251,9 @@ def test_the_answer_is_one_sentence_that_names_the_methods(vary, federations, sa
     declared = replace(NAMED["few-samples"], vary=vary)
     result = Result(benchmark=declared, federations=federations, stopped="", cpu_seconds=0.0)
     assert pages.answer(result) == said
+
+
+def test_a_method_with_other_options_has_no_guarantee():
+    cell = FEDERATION.check({"m": 8, "n": 40, "d": 2})
+    assert guarantee(parse_method("local"), cell).place == "inside"
+    assert guarantee(parse_method("local(l2=0.5)"), cell) == Guarantee(place="none")

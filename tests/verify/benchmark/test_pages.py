@@ -340,3 +340,23 @@ def test_limits_on_rows_of_ones_own_are_about_splits_of_these_rows():
     assert "told 3 clusters" not in notes(own, "k")
     for params in ({"n": 8}, {**own, "data": "glyphs"}):
         assert "splits of these rows" not in notes(params)
+
+
+def test_the_columns_of_classes_stay_where_a_method_has_no_value_in_them():
+    rows = [
+        MethodResult(
+            method=name, n_trials=4, n_failed=0, best=True, oracle=False, best_rank=1, worst_rank=2,
+            median=Estimate(value=1.0, lower=0.0, upper=2.0), guarantee=Guarantee(place="none"),
+            means={**dict.fromkeys(METRICS), "accuracy": accuracy},
+        )
+        for name, accuracy in (("a", 0.5), ("b", None))
+    ]  # fmt: skip
+
+    def columns(*methods):
+        found = FederationResult(params={}, n_trials=4, methods=methods, contrasts=(), groups=())
+        return pages.of_classes(
+            Result(benchmark=NAMED["glyphs"], federations=(found,), stopped="", cpu_seconds=0.0)
+        )
+
+    assert columns(*rows) == ("accuracy",)
+    assert columns(rows[1]) == ()

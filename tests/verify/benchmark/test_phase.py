@@ -237,3 +237,8 @@ def test_cells_without_a_success_are_drawn_as_tried():
     points = dict(zip(zip(tried.x, tried.y, strict=True), tried.shade, strict=True))
     assert points == {(10.0, 0.1): 0.0, (10.0, 10.0): 1.0, (100.0, 1.0): 0.25, (100.0, 10.0): 0.0}
     assert drawn(diagram)[1:] == [" 10  # .", "  1  - ?", "0.1  . +"]
+
+
+def test_whole_numbers_of_an_axis_are_the_nearest_to_geometric_steps():
+    """The middle is the root of 10 times 16, which is 12.65."""
+    assert axis("n=10..16", 3).values == (10, 13, 16)
