@@ -11,7 +11,7 @@ from trials.ifca.linear import LARGEST_BOUND
 from trials.ifca.options import IfcaOptions, run_ifca_options
 from trials.models.clients import ClientData
 from trials.models.losses import Loss
-from trials.models.run_status import RunStatus, bound_in_unit
+from trials.models.run_status import RunStatus
 
 #: Is told the models (k, d) and the labels (m,) after a round.
 Observer = Callable[[FloatArray, IntArray], None]
@@ -32,7 +32,7 @@ def local_updates(
         data=data, starts=starts[None], step_sizes=np.array([step_size]), n_iterations=1,
         options=IfcaOptions(averaging="model", local_steps=local_steps), loss=loss,
         known_labels=np.arange(data.n_clients),
-        divergence_bound=min(bound_in_unit(data.model_unit), LARGEST_BOUND),
+        divergence_bound=min(data.divergence_bound, LARGEST_BOUND),
     )  # fmt: skip
     if found.status[0] == RunStatus.DIVERGED:
         raise InvalidParameter(f"step_size={step_size:g} must be smaller: a local update diverged")

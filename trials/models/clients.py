@@ -17,6 +17,7 @@ from trials.checks import (
     require_finite,
     whole_array,
 )
+from trials.models.run_status import DIVERGENCE_BOUND
 from trials.parameters import Array, Integer, validated
 
 
@@ -152,6 +153,11 @@ class ClientData:
         with np.errstate(over="ignore"):
             x, y = np.linalg.norm(self.features), np.linalg.norm(self.responses)
         return float(y / x) if 0.0 < x < np.inf and 0.0 < y < np.inf else 1.0
+
+    @property
+    def divergence_bound(self) -> float:
+        """The norm above which a model has diverged: 1e12 in its unit, at least 1e12."""
+        return DIVERGENCE_BOUND * max(1.0, self.model_unit)
 
 
 @validated(offsets=Array(("m + 1",), whole=True, low=0, high=WHOLE_IN_FLOAT), rows=Integer(0))

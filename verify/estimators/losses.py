@@ -16,7 +16,7 @@ from trials.ifca.one_shot import local_erms
 from trials.mixed_regression.fed_regression_kernels import smaller_grams
 from trials.models.clients import ClientData
 from trials.models.losses import LogisticLoss, SquaredLoss
-from trials.models.run_status import bound_in_unit
+from trials.models.run_status import DIVERGENCE_BOUND
 
 #: The penalty of the logistic loss where none is given: separable labels have no minimiser without.
 LOGISTIC_L2 = 1e-5
@@ -194,11 +194,11 @@ def largest_norm(data: ClientData, most: float = LARGEST_BOUND) -> float:
     ``most`` is the largest that a kernel takes.
     """
     require_squares(data)
-    bound = bound_in_unit(data.model_unit)
+    bound = data.divergence_bound
     if bound > most:
         raise InvalidParameter(
             f"y over X has the unit {data.model_unit:.3g}: choose units in which it is at most "
-            f"{most / bound_in_unit(1.0):.3g}"
+            f"{most / DIVERGENCE_BOUND:.3g}"
         )
     return bound
 

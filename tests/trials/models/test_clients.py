@@ -36,7 +36,14 @@ def test_every_cluster_has_its_rows_also_one_without_a_client() -> None:
 
 @pytest.mark.parametrize(
     ("rows", "targets", "unit"),
-    [(1.0, 1.0, 2.0), (1e-8, 1e8, 2e16), (0.0, 1.0, 1.0), (1.0, 0.0, 1.0), (1e200, 1.0, 1.0)],
+    [
+        (1.0, 1.0, 2.0),
+        (1e-8, 1e8, 2e16),
+        (1e8, 1.0, 2e-8),
+        (0.0, 1.0, 1.0),
+        (1.0, 0.0, 1.0),
+        (1e200, 1.0, 1.0),
+    ],
 )
 def test_the_unit_of_models_is_that_of_the_responses_over_that_of_the_rows(
     rows: float, targets: float, unit: float
@@ -48,3 +55,4 @@ def test_the_unit_of_models_is_that_of_the_responses_over_that_of_the_rows(
         offsets=np.array([0, 1, 2]),
     )  # fmt: skip
     assert data.model_unit == pytest.approx(unit, rel=1e-12)
+    assert data.divergence_bound == pytest.approx(1e12 * max(unit, 1.0), rel=1e-12)
