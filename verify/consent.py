@@ -25,7 +25,9 @@ def remember(files: Mapping[Path, str]) -> None:
     """
     if not files:
         return
-    kept = {**_read_list(), **{str(path.resolve()): sha256 for path, sha256 in files.items()}}
+    named = {str(path.resolve()): sha256 for path, sha256 in files.items()}
+    older = {path: sha256 for path, sha256 in _read_list().items() if path not in named}
+    kept = older | named  # a file that is run again is the newest
     with contextlib.suppress(OSError, RuntimeError):
         _write(_path(), json.dumps(dict(list(kept.items())[-MOST:]), indent=0))
 

@@ -2880,9 +2880,9 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "verify/consent.py",
-        "{**_read_list(), **{str(path.resolve()): sha256 for path, sha256 in files.items()}}",
-        "{**{str(path.resolve()): sha256 for path, sha256 in files.items()}, **_read_list()}",
-        "a changed file keeps its old digest in the list",
+        "kept = older | named",
+        "kept = named | older",
+        "the file that is run now is the first to be forgotten",
         "verify/test_consent",
     ),
     Meaning(

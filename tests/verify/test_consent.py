@@ -123,6 +123,14 @@ def test_the_oldest_files_are_forgotten(user, tmp_path, monkeypatch):
     assert [consent.is_remembered(tmp_path / name, "1") for name in "abc"] == [False, True, True]
 
 
+def test_a_file_that_is_run_again_is_the_newest(user, tmp_path, monkeypatch):
+    """A file that was run first and most was forgotten first, in the very call that ran it."""
+    monkeypatch.setattr(consent, "MOST", 2)
+    for name in "abac":
+        consent.remember({tmp_path / name: "1"})
+    assert [consent.is_remembered(tmp_path / name, "1") for name in "abc"] == [True, False, True]
+
+
 def test_without_a_folder_to_write_in_nothing_fails(user, tmp_path):
     user.parent.parent.write_text("a file where the folder should be")
     consent.remember({tmp_path / "a.py": "1"})
