@@ -219,3 +219,16 @@ def test_a_lost_proof_and_a_failed_claim_are_differences(new, old, told, tmp_pat
         stores[-1].put_document("claim", "a", {"evidence": evidence})
     with stores[0] as one, stores[1] as two:
         assert compare(one, two) == {"a": told}
+
+
+def test_blocks_of_two_machines_agree_to_rounding_whichever_run_has_fewer_kinds(tmp_path):
+    """The environment is that of the last call, and may be equal where the blocks are not."""
+    near = {"a": ("SUPPORTED", [changed(observed=0.5 + 1e-15)])}
+    with (
+        run_with(tmp_path / "new", near) as one,
+        run_with(tmp_path / "old", {"a": ("SUPPORTED", [CELL])}) as two,
+    ):
+        two.put_document("machine", "f" * 16, {"blas": "Haswell"})
+        assert compare(one, two) == compare(two, one) == {"a": []}
+        one.put_document("machine", "f" * 16, {"blas": "Haswell"})
+        assert "same streams" in compare(one, two)["a"][0]

@@ -90,6 +90,20 @@ def test_the_users_word_is_enough_and_is_remembered(user, received):
     assert invoke("replay", run, trial).exit_code == 0
 
 
+def test_a_folder_of_states_that_depends_on_the_current_one_is_no_folder(
+    user, tmp_path, monkeypatch
+):
+    """Else a stranger's folder could hold the list by which its file is run."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_STATE_HOME", "state")
+    monkeypatch.chdir(tmp_path)
+    made = tmp_path / "state" / "cfl-verify" / "claims-files.json"
+    made.parent.mkdir(parents=True)
+    made.write_text(json.dumps({str(tmp_path / "a.py"): "1"}))
+    made.chmod(0o600)
+    assert not consent.is_remembered(tmp_path / "a.py", "1")
+
+
 def test_a_text_is_known_at_its_path_only(user, tmp_path):
     path = tmp_path / "a.py"
     consent.remember({path: "1"})

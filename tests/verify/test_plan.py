@@ -125,3 +125,11 @@ def test_cells_of_every_role_are_counted():
         fewer = replace(whole, **{role: ()})
         assert weaker(whole, fewer) == (f"{7 - n} of 7 cells",)
         assert weaker(fewer, whole) == ()
+
+
+def test_a_claim_that_is_named_twice_is_planned_once():
+    found = [
+        str(p.selection) for p in planned("ifca.eq4", "ifca.eq3", "ifca.eq4*", "ifca.eq3").claims
+    ]
+    assert found[:2] == ["ifca.eq4", "ifca.eq3"]
+    assert found.count("ifca.eq4") == found.count("ifca.eq3") == 1

@@ -384,6 +384,35 @@ def test_a_run_of_other_code_is_left_as_it_was(
     assert contents(tmp_path) == before
 
 
+def test_changed_code_of_a_decided_claim_does_not_stop_the_others(tmp_path, monkeypatch):
+    asked = []
+
+    def refuse(_store, experiments):
+        asked.extend(experiment.name for experiment in experiments)
+        raise StoreError("by hand")
+
+    monkeypatch.setattr(session, "refuse_other_code", refuse)
+    config = RunConfig(claims=("ifca.oracle-mse[N=64,sigma=1.0,d=2]", COIN))
+    evidence = Evidence(
+        verdict=Verdict.SUPPORTED, summary="by hand", level=0.01, n_trials=0
+    ).as_dict()
+    with session.create(tmp_path, config) as store:
+        store.put_document("claim", COIN, {"profile": "quick", "evidence": evidence})
+        with make_executor("serial") as executor, pytest.raises(StoreError, match="by hand"):
+            session.execute(store, config, executor)
+    (open_claim,) = session.prepare(RunConfig(claims=config.claims[:1])).claims
+    assert asked == [open_claim.procedure.experiment().name]
+
+
+def test_a_mixture_tells_what_is_peculiar_to_each_of_its_machines(tmp_path):
+    with session.create(tmp_path, RunConfig(claims=CLAIMS)) as store:
+        for i, facts in enumerate(({"blas": "a"}, {"blas": "b"}, {"blas": "a", "libm": "c"})):
+            store.put_document("machine", f"{i:016x}", facts)
+        assert session.mixture(store) == (
+            "blocks of 3 kinds of machine meet: blas a against b, libm not recorded against c"
+        )
+
+
 def test_a_read_only_run_cannot_be_executed(tmp_path):
     config = RunConfig(claims=CLAIMS)
     session.create(tmp_path / "run", config).close()

@@ -22,6 +22,7 @@ from trials.run.executors import (
     make_executor,
     simulate_block,
     single_threaded_blas,
+    usable_cpus,
 )
 from trials.run.store import RunStore
 from trials.run.wire import answer, pack_blocks, unpack_blocks
@@ -142,6 +143,16 @@ def test_a_worker_that_is_still_ending_is_told_without_its_status():
         process = types.SimpleNamespace(wait=lambda _seconds: None, returncode=code)
         error = local._Worker.died(types.SimpleNamespace(process=process))
         assert str(error).startswith(f"a worker process ended{told} (killed, or out of memory?); ")
+
+
+def test_processors_that_this_process_may_not_use_get_no_worker(monkeypatch):
+    """A container or `taskset` leaves some of them."""
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _process: {3, 5, 6}, raising=False)
+    with make_executor("threads") as executor:
+        assert executor.n_workers == 3
+    monkeypatch.delattr(os, "sched_getaffinity")
+    assert usable_cpus() == 64
 
 
 def test_cancelled_processes_end_at_once():

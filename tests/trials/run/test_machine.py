@@ -5,6 +5,7 @@ import math
 import re
 import subprocess
 import sys
+import types
 
 import numpy as np
 import pytest
@@ -82,3 +83,36 @@ def test_a_processor_is_named_with_the_features_that_kernels_are_compiled_for(mo
     monkeypatch.delenv("NUMBA_CPU_NAME")
     monkeypatch.delenv("NUMBA_CPU_FEATURES")
     assert re.fullmatch(r"\S+ [0-9a-f]{8}", machine._processor())
+
+
+def test_the_instructions_are_those_that_the_processor_has(monkeypatch):
+    loops = types.SimpleNamespace(
+        __cpu_features__={"AVX2": True, "AVX512F": False, "SSE": True},
+        __cpu_dispatch__=["AVX2", "AVX512F", "VSX"],
+    )
+    monkeypatch.setattr(np._core, "_multiarray_umath", loops)
+    assert machine._numpy_simd() == "AVX2"
+    loops.__cpu_features__["AVX2"] = False
+    assert machine._numpy_simd() == "baseline"
+
+
+def test_a_blas_that_no_trial_calls_makes_no_other_machine(monkeypatch):
+    """A package of the user's may load its own."""
+
+    def blas(name, place):
+        return {
+            "user_api": "blas",
+            "internal_api": name,
+            "version": "1",
+            "architecture": "x",
+            "filepath": place,
+        }
+
+    numpys = blas("openblas", "/site/numpy.libs/a.so")
+    for found, told in (
+        ([numpys, blas("mkl", "/site/torch/b.so")], "openblas 1 x"),
+        ([blas("mkl", "/site/torch/b.so")], "mkl 1 x"),  # one of them must be NumPy's
+        ([numpys, blas("flexiblas", "/site/scipy.libs/c.so")], "flexiblas 1 x, openblas 1 x"),
+    ):
+        monkeypatch.setattr(machine, "threadpool_info", lambda found=found: found)
+        assert arithmetic.__wrapped__()["blas"] == told

@@ -1,5 +1,6 @@
 """Lines on a terminal: they fit, no word is broken, marks of any length are ready."""
 
+import io
 import re
 from itertools import permutations
 
@@ -234,3 +235,12 @@ def test_marks_that_begin_alike_have_their_own_colours():
             line = f"a.claim[x=1]  {mark}  12,345  it is"
             shown = verdicts._colour_first(line, order)
             assert shown == f"a.claim\\[x=1]  [{colour}]{mark}[/]  12,345  it is"
+
+
+@pytest.mark.parametrize(
+    ("told", "columns"), [("0", None), ("", None), ("-3", None), ("x", None), ("7", 7)]
+)
+def test_columns_that_no_terminal_has_are_passed_over(monkeypatch, told, columns):
+    monkeypatch.setenv("COLUMNS", told)
+    pipe = screen.Console(file=io.StringIO())
+    assert screen.columns_of(pipe) == columns

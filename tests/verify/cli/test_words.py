@@ -58,6 +58,7 @@ def test_a_plan_says_what_it_leaves_out_and_what_own_values_cost() -> None:
         claims=(
             planned("p.a[m=3]", OwnValues(dropped=dropped, weaker=("one cell", "no trend"))),
             planned("p.b", OwnValues()),
+            planned("p.h[m=4]", OwnValues(weaker=("two cells",))),
             planned("p.c", None),
         ),
         skipped={
@@ -74,6 +75,7 @@ def test_a_plan_says_what_it_leaves_out_and_what_own_values_cost() -> None:
         "not run: p.g: it needs standard",
         "p.a[m=3]: 2 cells leave the theorem at these values and are dropped, e.g.: m=3 is small",
         "p.a[m=3]: a weaker test than the registered one: one cell; no trend",
+        "p.h[m=4]: a weaker test than the registered one: two cells",
     ]
     _announce(Plan(claims=(planned("p.b", None),)), to := console())
     assert printed(to) == []
@@ -186,6 +188,25 @@ def test_the_closing_table_lists_unexpected_verdicts_last() -> None:
 
 
 # -- runs ------------------------------------------------------------------------------------------
+
+
+def test_a_terminal_counts_the_claims_that_are_done_and_not_the_one_in_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shown: dict[int, dict[str, Any]] = {}
+
+    class Recorded(progress.Progress):
+        def update(self, task: Any, **values: Any) -> None:  # type: ignore[override]
+            shown[task] = values
+
+    monkeypatch.setattr(progress, "Progress", Recorded)
+    to = Console(file=io.StringIO(), force_terminal=True, width=80)
+    with progress.display(to) as listener:
+        listener.on_claim("p.a", 0, 3)
+        assert (shown[0]["completed"], shown[0]["total"]) == (0, 3)
+        listener.on_claim("p.c", 2, 3)
+        assert (shown[0]["completed"], shown[0]["total"]) == (2, 3)
+        assert shown[1] == {"visible": False}
 
 
 def test_progress_is_told_every_ten_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
