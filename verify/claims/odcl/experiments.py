@@ -510,8 +510,9 @@ D_1 = Finding(
     printed="$\\Sigma_3=\\begin{pmatrix}1&2\\\\2&1\\end{pmatrix}$; 100,000 points a cluster for 25 "
     "users with up to 5000 points each, none given twice; $\\theta_k^\\star=\\arg\\min F_k$ under "
     "the penalised loss.",
-    found="$\\Sigma_3$ has the eigenvalue $-1$. $25\\cdot4600=115\\,000$ points are needed where "
-    "the oracles are said to be matched. The penalty $C=10^{-5}$ moves the optima towards zero.",
+    found="$\\Sigma_3$ has the eigenvalue $-1$. A cluster needs $25\\cdot4600=115\\,000$ points "
+    "where the oracles are said to be matched. The penalty $C=10^{-5}$ moves the optima towards "
+    "zero.",
     corrected="The experiment cannot be run as printed.",
     severity="statement",
 )
