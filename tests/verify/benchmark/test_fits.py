@@ -125,6 +125,7 @@ def test_the_check_before_a_run_says_what_is_missing(tmp_path):
     ):
         refused(f"{OWN}:Predicts", f"has no {reads} after fit", metric)
     check_own(parse_method(f"{OWN}:Predicts"), SMALL, 60.0, "held-out")
+    check_own(parse_method(f"{OWN}:Narrow"), {"data": "rows.csv"}, 60.0, "held-out")
     with pytest.raises(InvalidParameter, match="cannot be read"):
         parse_method(f"{tmp_path}/none.py:A").digest()
 
