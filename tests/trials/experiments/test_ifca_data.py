@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -138,6 +140,30 @@ def test_success_does_not_depend_on_the_runs_that_a_successful_start_leaves_out(
     assert column(every, "n_runs") == 60
     # the first step size finds all of them
     np.testing.assert_array_equal(column(fewer, "n_runs"), 60 - 2 * n_successful)
+
+
+@pytest.mark.parametrize("kernel", ["plain", "skipping"])
+def test_success_does_not_depend_on_the_runs_after_the_first_success(kernel):
+    """Some trials end after four starts, some after ten, and some after all step sizes."""
+    cell = EASY | {"d": 20, "n": 40, "sigma": 0.3, "step_sizes": [0.1, 0.3, 1.5]}
+    cell |= {"n_starts": 10, "n_iterations": 40, "kernel": kernel, "scaling": "coordinate"}
+    seen = set()
+    for norm, seed in itertools.product((0.3, 0.6), range(10)):
+        every, fewer = (
+            DATA_RUN.simulate(
+                DATA_RUN.check(cell | {"norm": norm, "sweep": sweep}),
+                np.random.default_rng(seed),
+                1,
+            )
+            for sweep in ("all", "until one success")
+        )
+        for name in ("success", "success_nearest", "oracle_dist", "stability_limit", "start_dist"):
+            np.testing.assert_array_equal(column(every, name), column(fewer, name))
+        success, n_runs = (float(column(fewer, name)[0]) for name in ("success", "n_runs"))
+        if n_runs == 30:
+            np.testing.assert_allclose(every[:, :-2], fewer[:, :-2], rtol=1e-8)
+        seen.add((success, n_runs))
+    assert seen == {(1.0, 4.0), (1.0, 10.0), (1.0, 30.0), (0.0, 30.0)}
 
 
 @pytest.mark.parametrize("rows", [4, 40])

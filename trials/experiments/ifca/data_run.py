@@ -22,8 +22,11 @@ every iteration.  A run succeeds when it ends within 0.6 sigma of the truth.
 
 With ``sweep`` "until success" the first step size is tried alone, and then the others together.  A
 start that has succeeded by then, models matched, takes no further one.  Neither success nor the
-numbers of successful starts depend on the runs that are left out.  The other columns are those of
-the runs that were made.
+numbers of successful starts depend on the runs that are left out.  With "until one success" the
+first four starts take the first step size, then the other starts, and then all take the other step
+sizes.  The trial ends with the part in which a run has succeeded.  Success does not depend on the
+runs that are left out.  Four runs take little more time than one, as they share the passes over the
+data.  The other columns are those of the runs that were made.
 
 With ``kernel`` "skipping" one trial in `REPEATED`, chosen by chance, repeats all of its runs by the
 plain kernel (`trials.experiments.ifca.repeated_runs`).  Where the two differ the trial raises, so
@@ -53,9 +56,11 @@ from trials.run.cell import Params
 from trials.run.experiment import add_experiment, each_trial
 
 Scaling = Literal["norm", "coordinate"]
+Sweep = Literal["all", "until success", "until one success"]
 PAPER_STEP_SIZES = {2: (0.01, 0.1, 1.0), 4: (0.5, 1.0, 2.0)}
 SUCCESS = 0.6  # a run succeeds at dist <= 0.6 sigma
 REPEATED = 25  # one trial of so many repeats its runs
+FIRST = 4  # starts that are tried alone until one succeeds
 
 
 def paper_step_sizes(cell: Params) -> tuple[float, ...] | None:
@@ -98,10 +103,11 @@ PARAMETERS = Parameters(
             meaning="plain is faster on small data; runs of skipping are repeated by plain",
         ),
         "sweep": Options(
-            ("all", "until success"),
+            get_args(Sweep),
             default="all",
             meaning="until success: the first step size, and then the others for the starts that "
-            "have not succeeded by then",
+            "have not succeeded by then; until one success: some starts first, and no more once "
+            "one has succeeded",
         ),
         "slack": Real(
             0.0, default=0.0, meaning="added to 0.6 sigma for nearest centres; 0.001 in the code"
@@ -149,6 +155,17 @@ def _least_squares(x: FloatArray, y: FloatArray, gram: FloatArray) -> FloatArray
     return np.asarray(theta + cho_solve(factor, x.T @ (y - x @ theta)))
 
 
+def _parts(
+    sweep: Sweep, n_starts: int, step_sizes: FloatArray
+) -> list[tuple[IntArray, FloatArray]]:
+    """The starts and step sizes that are tried together, one part after the other."""
+    every = np.arange(n_starts)
+    if sweep == "all":
+        return [(every, step_sizes)]
+    first = [every] if sweep == "until success" else [every[:FIRST], every[FIRST:]]
+    return [*((starts, step_sizes[:1]) for starts in first), (every, step_sizes[1:])]
+
+
 def _run(params: Params, rng: np.random.Generator) -> list[float]:
     k, d, norm, sigma = params["k"], params["d"], params["norm"], params["sigma"]
     sizes = mx.cluster_sizes(params["m"], mx.fractions(k))
@@ -164,10 +181,12 @@ def _run(params: Params, rng: np.random.Generator) -> list[float]:
     repeated: list[RunRecord] = []
     made: list[FloatArray] = []  # rows: start, step size, matched and nearest distance, diverged
     succeeded = np.zeros(n_starts, dtype=np.bool_)
-    for part in [step_sizes] if params["sweep"] == "all" else [step_sizes[:1], step_sizes[1:]]:
-        tried = np.flatnonzero(~succeeded)
-        if not tried.size * len(part):
+    for group, part in _parts(params["sweep"], n_starts, step_sizes):
+        if params["sweep"] == "until one success" and succeeded.any():
             break
+        tried = group[~succeeded[group]]
+        if not tried.size * len(part):
+            continue
         owners = np.repeat(tried, len(part))
         run: dict[str, Any] = {"starts": starts[owners], "step_sizes": np.tile(part, len(tried))}
         whole = {"data": data, "n_iterations": params["n_iterations"], **run}
