@@ -11,8 +11,10 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from numba.core.caching import FunctionCache
 
 import trials.experiments
+import trials.norms
 from trials.run.experiment import Experiment
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -135,35 +137,39 @@ def test_every_package_is_listed_and_every_listed_package_exists():
     assert listed == folders == with_code
 
 
-def njit_options(tree):
-    """(function, keyword arguments) of everything compiled in a module."""
+def decorators(tree):
+    """(function, decorator, keyword arguments) of everything compiled in a module."""
     for node in statements(tree):
         if isinstance(node, ast.FunctionDef):
             for decorator in node.decorator_list:
                 call = decorator.func if isinstance(decorator, ast.Call) else decorator
                 name = call.attr if isinstance(call, ast.Attribute) else getattr(call, "id", "")
-                if name in ("njit", "jit", "vectorize", "guvectorize"):
+                if name in ("kernel", "njit", "jit", "vectorize", "guvectorize"):
                     keywords = decorator.keywords if isinstance(decorator, ast.Call) else []
-                    yield node, {k.arg: getattr(k.value, "value", None) for k in keywords}
+                    yield node, name, {k.arg for k in keywords}
 
 
 @cache
 def kernels():
-    """(path, function, keyword arguments) of everything compiled."""
-    return [(path, *found) for path, tree in trees().items() for found in njit_options(tree)]
+    """(path, function, decorator, names of options) of everything compiled."""
+    return [(path, *found) for path, tree in trees().items() for found in decorators(tree)]
 
 
 def test_every_kernel_is_cached_and_releases_the_interpreter():
-    assert len(kernels()) > 20
-    for path, function, options in kernels():
+    """One decorator says so, and no kernel has another or changes what it says."""
+    assert len(kernels()) > 200
+    for path, function, decorator, options in kernels():
         where = f"{path.relative_to(ROOT)}:{function.lineno} {function.name}"
-        assert options.get("cache") is True, where
-        assert options.get("nogil") is True, where
-        assert "parallel" not in options, where
+        assert decorator == "kernel", where
+        assert options <= {"fastmath", "error_model"}, where
+    stated = trials.norms.length.targetoptions
+    assert (stated["nogil"], stated["no_cfunc_wrapper"]) == (True, True)
+    assert "parallel" not in stated
+    assert isinstance(trials.norms.length._cache, FunctionCache)
 
 
 def test_kernels_do_not_raise_or_print():
-    for path, function, _ in kernels():
+    for path, function, *_ in kernels():
         where = f"{path.relative_to(ROOT)}:{function.lineno} {function.name}"
         for node in ast.walk(function):
             assert not isinstance(node, ast.Raise), where

@@ -143,7 +143,7 @@ def test_every_argument_is_read():
 def registers(node: Function | ast.ClassDef) -> bool:
     """Whether a decorator with arguments puts it on a list, as `claim` does."""
     calls = [d.func for d in node.decorator_list if isinstance(d, ast.Call)]
-    return any(ast.unparse(call) not in {"dataclass", "njit", "deprecated"} for call in calls)
+    return any(ast.unparse(call) not in {"dataclass", "kernel", "deprecated"} for call in calls)
 
 
 def unread_definitions() -> Iterator[tuple[str, str]]:

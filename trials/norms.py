@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from trials.checks import FloatArray
+from trials.kernel import kernel
 
 # Below, squares may have lost entries that matter.
 _LEAST_SQUARE = 1e-280
@@ -13,7 +13,7 @@ _LEAST_LENGTH = 1e-140
 
 
 # Sums may be reordered and multiply-adds fused, but NaN and infinity keep their meaning.
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@kernel(fastmath={"reassoc", "contract"})
 def length(values: FloatArray) -> float:
     """Euclidean norm of a float64 vector (d,), d >= 1, which is not changed.
 
@@ -34,7 +34,7 @@ def length(values: FloatArray) -> float:
     return float(largest * np.sqrt(total))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def row_lengths(rows: FloatArray, lengths: FloatArray) -> None:
     """Write `length` of each row of (r, d) to ``lengths`` (r,)."""
     for r in range(rows.shape[0]):

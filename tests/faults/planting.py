@@ -87,7 +87,9 @@ _NAMES = {
     "argmax": "argmin",
 }
 #: Calls whose arguments are text for people, types or settings of speed.
-_UNTOUCHED = {"njit", "field", "dataclass", "Meta", "option", "argument", "say", "cast", "TypeVar"}
+_UNTOUCHED = {
+    *("kernel", "field", "dataclass", "Meta", "option", "argument", "say", "cast", "TypeVar"),
+}
 
 
 def faults_in(path: str, source: str) -> list[Fault]:

@@ -22,7 +22,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike
 
 from trials.checks import (
@@ -37,6 +36,7 @@ from trials.checks import (
 )
 from trials.clustering.kmeans import assign, transpose
 from trials.clustering.units import divide_by_units, give_back, own_units
+from trials.kernel import kernel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +61,7 @@ class GradientFit:
     converged: BoolArray
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _gradients(
     points: FloatArray, labels: IntArray, centers: FloatArray, grads: FloatArray
 ) -> None:
@@ -77,7 +77,7 @@ def _gradients(
             grads[k, j] += share * (centers[k, j] - points[i, j])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _descend_batch(
     points: FloatArray,
     step: float,

@@ -33,7 +33,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike
 
 from trials.checks import (
@@ -53,6 +52,7 @@ from trials.checks import (
 from trials.clustering.convex import convex_clustering
 from trials.clustering.kmeans import KMeansFit, kmeans_pp
 from trials.clustering.units import divide_by_units, give_back, own_units
+from trials.kernel import kernel
 
 Partition = Callable[[FloatArray, float], IntArray]
 """``(points (m, d), lam) -> labels (m,)``: the fused partition of convex clustering at ``lam``."""
@@ -118,7 +118,7 @@ class KChoice:
 # kernels
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _distance(a: FloatArray, b: FloatArray) -> float:
     """Euclidean distance of two vectors (d,)."""
     total = 0.0
@@ -127,7 +127,7 @@ def _distance(a: FloatArray, b: FloatArray) -> float:
     return float(np.sqrt(total))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _recovery_batch(
     points: FloatArray, labels: IntArray, n_clusters: int, lower: FloatArray, upper: FloatArray
 ) -> None:
@@ -165,7 +165,7 @@ def _recovery_batch(
                     upper[b] = min(upper[b], _distance(means[k], means[other]) / size)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _silhouette_batch(
     points: FloatArray, labels: IntArray, n_clusters: int, out: FloatArray
 ) -> None:

@@ -11,16 +11,16 @@ an eighth of an iteration on the smallest data.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from trials.checks import FloatArray, IntArray
+from trials.kernel import kernel
 
 #: Fast-math flags: sums may be reordered and multiply-adds fused.  NaN and infinity keep their
 #: meaning.
 SUMS = {"reassoc", "contract"}
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@kernel(fastmath=SUMS)
 def label_client(
     predictions: FloatArray,
     first: int,
@@ -47,7 +47,7 @@ def label_client(
         labels[run, client] = chosen
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def fetch(features: FloatArray, scratch: FloatArray) -> None:
     """Read one value of each cache line, so that the GEMMs find the features (n, d) in the cache.
 
@@ -60,7 +60,7 @@ def fetch(features: FloatArray, scratch: FloatArray) -> None:
     scratch[0] = total
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@kernel(fastmath=SUMS)
 def _scatter(
     product: FloatArray, client: int, k: int, labels: IntArray, descent: FloatArray
 ) -> None:
@@ -71,7 +71,7 @@ def _scatter(
             target[c] += row[c]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def label_clients(
     features: FloatArray,
     responses: FloatArray,
@@ -106,7 +106,7 @@ def label_clients(
             label_client(predicted, a - top, responses[a:z], client, k, labels)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_gradients(
     features: FloatArray,
     responses: FloatArray,
@@ -148,7 +148,7 @@ def add_gradients(
         _scatter(product, client, k, labels, descent)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def label_and_add_gradients(
     features: FloatArray,
     responses: FloatArray,
@@ -185,7 +185,7 @@ def label_and_add_gradients(
             _scatter(product, client, k, labels, descent)
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@kernel(fastmath=SUMS)
 def take_steps(
     models: FloatArray, scales: FloatArray, descent: FloatArray, sizes: FloatArray
 ) -> None:

@@ -13,10 +13,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from trials.checks import BoolArray, FloatArray, IntArray
 from trials.ifca.linear_kernels import SUMS
+from trials.kernel import kernel
 from trials.norms import length
 
 TINY = float(np.finfo(np.float64).tiny)  # sums of squares below may have lost some
@@ -140,7 +140,7 @@ class Proof(NamedTuple):
     radius: FloatArray
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@kernel(fastmath=SUMS)
 def project(
     models: FloatArray,
     runs: IntArray,
@@ -177,7 +177,7 @@ def project(
             gaps[row] = length(rest)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def prove(
     pos: int,
     run: int,
@@ -240,7 +240,7 @@ def prove(
         n_open[pos] += n
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def retire(
     hull: int, q: int, along: float, offsets: IntArray, known: KnownProducts, forms: LossForms
 ) -> None:
@@ -258,7 +258,7 @@ def retire(
             first[hull, i, p] = np.dot(products[hull, p, offsets[i] : offsets[i + 1]], rest)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def absorb(
     i: int,
     top: int,
@@ -291,7 +291,7 @@ def absorb(
         )  # fmt: skip
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@kernel(fastmath=SUMS)
 def _absorb_one(
     predicted: FloatArray,
     q: int,

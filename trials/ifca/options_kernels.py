@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from trials.checks import FloatArray, IntArray
 from trials.ifca.linear_kernels import SUMS, label_client
 from trials.integers import ZERO
+from trials.kernel import kernel
 from trials.models.clients import ClientArrays
 from trials.models.losses import SQUARED, LossCode, data_loss, descent_weight
 
@@ -53,7 +53,7 @@ class UpdateScratch(NamedTuple):
     weights: FloatArray
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@kernel(fastmath=SUMS)
 def _label_by_loss(
     predicted: FloatArray,
     responses: FloatArray,
@@ -78,7 +78,7 @@ def _label_by_loss(
         labels[run, client] = chosen
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def label_subset(
     data: ClientArrays,
     subset: IntArray,
@@ -117,7 +117,7 @@ def label_subset(
             _label_by_loss(predicted, responses[a:z], client, k, kind, scale, penalties, labels)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _draw_rows(rng: np.random.Generator, n: int, batch: int, order: IntArray) -> None:
     """A uniform subset of `batch` of the rows 0..n-1 in the first entries of `order` (n,)."""
     for s in range(n):
@@ -128,7 +128,7 @@ def _draw_rows(rng: np.random.Generator, n: int, batch: int, order: IntArray) ->
         order[s], order[other] = order[other], order[s]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_local_updates(
     data: ClientArrays,
     subset: IntArray,

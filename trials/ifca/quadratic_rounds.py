@@ -11,13 +11,13 @@ same algorithm on the samples.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from trials.checks import FloatArray, InvalidParameter
+from trials.kernel import kernel
 from trials.parameters import Array, Integer, Real, validated
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _rounds(
     grams: FloatArray,
     moments: FloatArray,

@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from trials.checks import BoolArray, FloatArray, IntArray
@@ -28,6 +27,7 @@ from trials.ifca.loss_hulls import (
     absorb,
     prove,
 )
+from trials.kernel import kernel
 from trials.models.clients import ClientArrays
 
 _FEW_ROWS = 8
@@ -106,7 +106,7 @@ class Scratch(NamedTuple):
         )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def certify(
     listed: IntArray,
     runs: GoingRuns,
@@ -133,7 +133,7 @@ def certify(
             prove(pos, runs.going[pos], i, clients, hulls, runs.gaps, forms, proof, bounds)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def visit_clients(
     data: ClientArrays,
     groups: IntArray,
@@ -209,7 +209,7 @@ def visit_clients(
     return n_pairs
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _multiply(rows: FloatArray, features: FloatArray, products: FloatArray) -> None:
     """Products of a few rows with the features, (rows, n), while the features are in the cache.
 
@@ -221,7 +221,7 @@ def _multiply(rows: FloatArray, features: FloatArray, products: FloatArray) -> N
         np.dot(rows[p : p + step], features.T, products[p : p + step])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _relabel(i: int, pos: int, k: int, labels: IntArray, remainders: Remainders) -> None:
     """Move client i of a run from the set of its former label to that of its label."""
     before, label = remainders.labels[pos, i], labels[pos, i]
@@ -231,7 +231,7 @@ def _relabel(i: int, pos: int, k: int, labels: IntArray, remainders: Remainders)
         remainders.rest[pos * k + label, i] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _gather(
     i: int, runs: GoingRuns, proof: Proof, remainders: Remainders, scratch: Scratch
 ) -> tuple[int, int]:
@@ -269,7 +269,7 @@ def _gather(
     return n, n_open
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _decide(
     i: int,
     predicted: FloatArray,
@@ -311,7 +311,7 @@ def _decide(
         _relabel(i, pos, k, proof.labels, remainders)
 
 
-@njit(cache=True, nogil=True, fastmath=SUMS)
+@kernel(fastmath=SUMS)
 def _room(
     predicted: FloatArray,
     responses: FloatArray,
@@ -341,7 +341,7 @@ def _room(
     return room / max(norm, 1e-300) if room > 0.0 else 0.0  # 0 for NaN and two infinities
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _scale_residuals(
     i: int,
     top: int,

@@ -20,11 +20,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike
 from scipy import special
 
 from trials.checks import LARGEST_ENTRY, WHOLE_IN_FLOAT, FloatArray, InvalidParameter, check_drawn
+from trials.kernel import kernel
 from trials.parameters import Array, Integer, Real, Stream, validated
 
 _DROP = 42.0  # e^-42 < 1e-18 bounds the part outside of the quadrature
@@ -151,7 +151,7 @@ def noise_norms(
 # -- operator norms ------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _count_below(off_sq: FloatArray, x: float) -> int:
     """Eigenvalues below ``x`` of the tridiagonal matrix of ``off_sq`` (n - 1,), zero diagonal."""
     count = 0
@@ -166,7 +166,7 @@ def _count_below(off_sq: FloatArray, x: float) -> int:
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def extreme_singular_values(diagonal: FloatArray, above: FloatArray, out: FloatArray) -> None:
     """Largest and smallest singular value of upper bidiagonal matrices, by bisection.
 

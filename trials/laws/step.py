@@ -36,7 +36,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike
 
 from trials.checks import (
@@ -48,6 +47,7 @@ from trials.checks import (
     require_finite,
 )
 from trials.integers import ZERO
+from trials.kernel import kernel
 from trials.laws.wishart import _bartlett_row, label_counts
 from trials.parameters import Array, Integer, Maybe, Real, Stream, validated
 
@@ -57,7 +57,7 @@ _LARGEST_LENGTH = 1e100  # squares, times the samples, stay finite
 _OK, _TOO_MANY = 0, 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def gradient_step(
     theta: FloatArray,
     theta_star: FloatArray,
@@ -116,7 +116,7 @@ def gradient_step(
             outside[j, c] *= scale * math.sqrt(spread)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _dot(x: FloatArray, y: FloatArray) -> float:
     total = 0.0
     for i in range(x.size):  # a loop: an array expression costs a second of compilation
@@ -124,7 +124,7 @@ def _dot(x: FloatArray, y: FloatArray) -> float:
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _bounded(theta: FloatArray) -> bool:
     """Whether the squared lengths of models (k, D) stay finite, as margins need.  False on NaN."""
     for i in range(theta.shape[0]):
@@ -134,7 +134,7 @@ def _bounded(theta: FloatArray) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _reembed(theta: FloatArray, outside: FloatArray, n_fixed: int) -> None:
     """Rotate ``[theta[:, n_fixed:], outside]`` (k, 2k) back into the k coordinates of ``theta``.
 
@@ -161,7 +161,7 @@ def _reembed(theta: FloatArray, outside: FloatArray, n_fixed: int) -> None:
                 rows[j, c] -= overlap * rows[i, c]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _write_errors(
     theta: FloatArray, theta_star: FloatArray, outside: FloatArray, out: FloatArray
 ) -> None:
@@ -172,7 +172,7 @@ def _write_errors(
         out[j] = math.sqrt(total)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def trajectories(
     theta: FloatArray,
     theta_star: FloatArray,

@@ -36,10 +36,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from trials.checks import FloatArray, IntArray
 from trials.integers import TWO, ZERO
+from trials.kernel import kernel
 from trials.laws.pairwise import log_tail, margin, tail_draw
 
 _DRAW_ALL = 0.5
@@ -56,7 +56,7 @@ class _Work(NamedTuple):
     cov: FloatArray
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _bartlett_row(i: int, n: int, rng: np.random.Generator, row: FloatArray) -> None:
     """Row ``i`` of the triangular factor (k, k) of a standard Wishart with ``n`` degrees."""
     for c in range(min(i, n)):
@@ -67,7 +67,7 @@ def _bartlett_row(i: int, n: int, rng: np.random.Generator, row: FloatArray) -> 
         row[i] = math.sqrt(rng.chisquare(float(n - i)))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _cholesky_from(factor: FloatArray, start: int) -> None:
     """Factorise the trailing block of a matrix (k, k) in place: its lower Cholesky factor.
 
@@ -88,7 +88,7 @@ def _cholesky_from(factor: FloatArray, start: int) -> None:
             factor[i, j] = 0.0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _losses(factor: FloatArray, bartlett: FloatArray, out: FloatArray) -> None:
     """The diagonal (k,) of ``factor @ bartlett @ bartlett.T @ factor.T``, k >= 2.
 
@@ -105,7 +105,7 @@ def _losses(factor: FloatArray, bartlett: FloatArray, out: FloatArray) -> None:
         out[i] = total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _conditional_factor(
     cov: FloatArray, order: IntArray, x: float, root: float, factor: FloatArray
 ) -> None:
@@ -139,7 +139,7 @@ def _conditional_factor(
     _cholesky_from(factor, TWO)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _conditional_bartlett(x: float, n: int, rng: np.random.Generator, bartlett: FloatArray) -> None:
     """The standard factor (k, k) given that the own loss exceeds the rival's (margin ``x``)."""
     t = tail_draw(x, float(n), rng)
@@ -161,7 +161,7 @@ def _conditional_bartlett(x: float, n: int, rng: np.random.Generator, bartlett: 
         _bartlett_row(i, n, rng, bartlett[i])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _draw_every_client(
     cov: FloatArray, alive: IntArray, size: int, n: int, rng: np.random.Generator, counts: IntArray
 ) -> None:
@@ -185,7 +185,7 @@ def _draw_every_client(
         counts[alive[best]] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _draw_candidates(
     cov: FloatArray,
     alive: IntArray,
@@ -225,7 +225,7 @@ def _draw_candidates(
             counts[own] -= 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _equal(x: FloatArray, y: FloatArray) -> bool:
     same = True
     for i in range(x.size):  # a loop: an array expression costs a second of compilation
@@ -233,7 +233,7 @@ def _equal(x: FloatArray, y: FloatArray) -> bool:
     return same
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _distinct_models(theta: FloatArray, representative: IntArray) -> IntArray:
     """The first of each group of identical models, ascending.
 
@@ -254,7 +254,7 @@ def _distinct_models(theta: FloatArray, representative: IntArray) -> IntArray:
     return distinct[:count]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _loss_covariance(
     theta: FloatArray, centre: FloatArray, sigma: float, alive: IntArray, cov: FloatArray
 ) -> None:
@@ -267,7 +267,7 @@ def _loss_covariance(
             cov[i, j] = product
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _squared_distances(columns: FloatArray, centre: FloatArray, out: FloatArray) -> None:
     """Squared distances of the models, the columns of a (d, k) array, from one centre."""
     for j in range(out.size):
@@ -279,7 +279,7 @@ def _squared_distances(columns: FloatArray, centre: FloatArray, out: FloatArray)
             out[j] += gap * gap
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _log_tail_limit(own_sq: float, rival_sq: float, rounding: float, sigma: float, n: int) -> float:
     r"""A limit on the log probability of preferring a rival, from its distance alone.
 
@@ -301,7 +301,7 @@ def _log_tail_limit(own_sq: float, rival_sq: float, rounding: float, sigma: floa
     return limit if limit > -_SURE else -math.inf
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _limit_tails(
     alive: IntArray,
     own: int,
@@ -324,7 +324,7 @@ def _limit_tails(
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _tails(
     theta: FloatArray,
     centre: FloatArray,
@@ -354,7 +354,7 @@ def _tails(
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _possible(alive: IntArray, own: int, tail: FloatArray) -> IntArray:
     """The own model and the rivals whose probability is not zero, ascending."""
     found = np.empty(alive.size, np.int64)
@@ -366,7 +366,7 @@ def _possible(alive: IntArray, own: int, tail: FloatArray) -> IntArray:
     return found[:count]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _draw_movers(
     theta: FloatArray,
     centre: FloatArray,
@@ -423,7 +423,7 @@ def _draw_movers(
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def label_counts(
     theta: FloatArray,
     theta_star: FloatArray,

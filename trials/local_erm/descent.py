@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike
 
 from trials.checks import (
@@ -19,6 +18,7 @@ from trials.checks import (
     real_array,
     real_between,
 )
+from trials.kernel import kernel
 from trials.local_erm.squares import check_rows
 from trials.norms import length
 
@@ -31,7 +31,7 @@ class SgdFit:
     average: FloatArray
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sgd_batch(
     X: FloatArray,
     y: FloatArray,

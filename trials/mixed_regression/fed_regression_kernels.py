@@ -13,10 +13,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from trials.checks import FloatArray, IntArray
 from trials.integers import ZERO
+from trials.kernel import kernel
 from trials.models.clients import ClientArrays
 
 _SUMS = {"reassoc", "contract"}  # NaN and infinity keep their meaning
@@ -53,7 +53,7 @@ class RoundScratch(NamedTuple):
     work: FloatArray
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def filter_value(x: float, s: int) -> float:
     """P's eigenvalue where eta lambda G has x: sum_{l<s} (1 - x)^l, or 1 / (1 + x) for s = 0."""
     if s == 0:
@@ -65,14 +65,14 @@ def filter_value(x: float, s: int) -> float:
     return (1.0 - (1.0 - x) ** s) / x
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def filter_values(values: FloatArray, weight: float, s: int, out: FloatArray) -> None:
     """out[a], (q,): P's eigenvalue for eta lambda = `weight` and G's eigenvalue values[a]."""
     for a in range(out.shape[0]):
         out[a] = filter_value(weight * values[a], s)
 
 
-@njit(cache=True, nogil=True, fastmath=_SUMS)
+@kernel(fastmath=_SUMS)
 def smaller_grams(data: ClientArrays, clients: IntArray, grams: FloatArray) -> None:
     """Write X_i X_i^T / n_i, or X_i^T X_i / n_i where it is smaller, of clients of one order.
 
@@ -103,7 +103,7 @@ def smaller_grams(data: ClientArrays, clients: IntArray, grams: FloatArray) -> N
                 gram[b, a] = gram[a, b]
 
 
-@njit(cache=True, nogil=True, fastmath=_SUMS)
+@kernel(fastmath=_SUMS)
 def apply_filter(
     vectors: FloatArray,
     first: int,
@@ -130,7 +130,7 @@ def apply_filter(
             v[b] += vectors[row + b] * work[a]
 
 
-@njit(cache=True, nogil=True, fastmath=_SUMS)
+@kernel(fastmath=_SUMS)
 def _combine(features: FloatArray, coefficients: FloatArray, out: FloatArray) -> None:
     """Write X^T coefficients (n,) to `out` (d,).
 
@@ -143,7 +143,7 @@ def _combine(features: FloatArray, coefficients: FloatArray, out: FloatArray) ->
             out[j] += c * features[row, j]
 
 
-@njit(cache=True, nogil=True, fastmath=_SUMS)
+@kernel(fastmath=_SUMS)
 def _half_mean_square(
     predicted: FloatArray, j: int, top: int, responses: FloatArray, a: int, z: int
 ) -> float:
@@ -158,7 +158,7 @@ def _half_mean_square(
     return 0.5 * total / (z - a)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def client_losses(
     data: ClientArrays,
     groups: IntArray,
@@ -184,7 +184,7 @@ def client_losses(
                 )
 
 
-@njit(cache=True, nogil=True, fastmath=_SUMS)
+@kernel(fastmath=_SUMS)
 def refine_hard(
     data: ClientArrays,
     groups: IntArray,
@@ -239,7 +239,7 @@ def refine_hard(
                     descent[chosen, c] += image[c]
 
 
-@njit(cache=True, nogil=True, fastmath=_SUMS)
+@kernel(fastmath=_SUMS)
 def refine_soft(
     data: ClientArrays,
     groups: IntArray,

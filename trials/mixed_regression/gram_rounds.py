@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numba import njit
 
 from trials.checks import FloatArray, IntArray
+from trials.kernel import kernel
 from trials.mixed_regression.fed_regression_kernels import filter_values
 from trials.mixed_regression.small_spectra import LARGEST_ORDER, small_spectra
 from trials.models.clients import KnownClusters
@@ -151,7 +151,7 @@ def client_steps(clients: GramClients, spectra: GramSpectra, eta: float, s: int)
 # -- kernels ---------------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True, fastmath=_FUSED)
+@kernel(fastmath=_FUSED)
 def _pack(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
     """The upper triangles of (M, d, d), and -2 times (M, d), one below the other: (p, M)."""
     m, d = vectors.shape
@@ -169,7 +169,7 @@ def _pack(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
     return packed
 
 
-@njit(cache=True, nogil=True, fastmath=_FUSED)
+@kernel(fastmath=_FUSED)
 def _relabel(
     packed: FloatArray,
     bounds: IntArray,
@@ -208,7 +208,7 @@ def _relabel(
     return n_changed
 
 
-@njit(cache=True, nogil=True, fastmath=_FUSED)
+@kernel(fastmath=_FUSED)
 def _add_up(
     maps: FloatArray,
     shifts: FloatArray,
@@ -229,7 +229,7 @@ def _add_up(
                     matrices[j, z, a, b] += maps[i, a, b]
 
 
-@njit(cache=True, nogil=True, fastmath=_FUSED)
+@kernel(fastmath=_FUSED)
 def _descend(
     packed: FloatArray,
     maps: FloatArray,

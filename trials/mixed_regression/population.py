@@ -11,14 +11,14 @@ Source: Su, Xu & Yang (2022), Phase 1 and appendix A.5.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike
 
 from trials.checks import LARGEST_ENTRY, FloatArray, InvalidParameter
+from trials.kernel import kernel
 from trials.parameters import Array, Integer, Real, RealOrInfinity, validated
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _descend(
     covariance: FloatArray,
     target: FloatArray,

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from trials.checks import FloatArray, IntArray
+from trials.kernel import kernel
 from trials.mixed_regression.fed_regression_kernels import SpectraArrays, apply_filter
 from trials.models.clients import ClientArrays
 from trials.norms import length
@@ -51,7 +51,7 @@ class Proofs(NamedTuple):
     roundings: FloatArray
 
 
-@njit(cache=True, nogil=True, fastmath=_SUMS)
+@kernel(fastmath=_SUMS)
 def way(models: FloatArray, before: FloatArray) -> float:
     """How far the two models of (k, d) that moved most have moved together."""
     first, second = 0.0, 0.0
@@ -64,7 +64,7 @@ def way(models: FloatArray, before: FloatArray) -> float:
     return first + second
 
 
-@njit(cache=True, nogil=True, fastmath=_SUMS)
+@kernel(fastmath=_SUMS)
 def relabel(
     data: ClientArrays,
     models: FloatArray,
@@ -130,7 +130,7 @@ def relabel(
     return n_changed, n_evaluated
 
 
-@njit(cache=True, nogil=True, fastmath=_SUMS)
+@kernel(fastmath=_SUMS)
 def evaluate(sums: ClusterSums, models: FloatArray, descent: FloatArray) -> None:
     """Write the sums of (11) at (k, d) models to `descent`."""
     matrices, pulls, centre = sums
@@ -145,7 +145,7 @@ def evaluate(sums: ClusterSums, models: FloatArray, descent: FloatArray) -> None
             descent[j, a] = total
 
 
-@njit(cache=True, nogil=True, fastmath=_SUMS)
+@kernel(fastmath=_SUMS)
 def _turned_row(
     features: FloatArray, vectors: FloatArray, first: int, a: int, top: int, n: int, out: FloatArray
 ) -> None:
@@ -157,7 +157,7 @@ def _turned_row(
             out[c] += share * features[top + row, c]
 
 
-@njit(cache=True, nogil=True, fastmath=_SUMS)
+@kernel(fastmath=_SUMS)
 def _half(
     data: ClientArrays, spectra: SpectraArrays, factors: FloatArray, i: int, a: int, out: FloatArray
 ) -> float:
@@ -174,7 +174,7 @@ def _half(
     return float(factors[at] * values[at] * n)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_all(
     data: ClientArrays,
     spectra: SpectraArrays,
@@ -210,7 +210,7 @@ def add_all(
             _add(product, matrices[j])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add(matrix: FloatArray, out: FloatArray) -> None:
     """Add a matrix to another, entry by entry."""
     for a in range(matrix.shape[0]):
@@ -218,7 +218,7 @@ def _add(matrix: FloatArray, out: FloatArray) -> None:
             out[a, c] += matrix[a, c]
 
 
-@njit(cache=True, nogil=True, fastmath=_SUMS)
+@kernel(fastmath=_SUMS)
 def _add_pull(
     data: ClientArrays,
     spectra: SpectraArrays,
@@ -250,7 +250,7 @@ def _add_pull(
         pull[c] += sign * image[c]
 
 
-@njit(cache=True, nogil=True, fastmath=_SUMS)
+@kernel(fastmath=_SUMS)
 def add_client(
     data: ClientArrays,
     spectra: SpectraArrays,
@@ -272,7 +272,7 @@ def add_client(
     _add_pull(data, spectra, factors, i, sign, sums.centre[j], sums.pulls[j])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_pulls(
     data: ClientArrays,
     spectra: SpectraArrays,

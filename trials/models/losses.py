@@ -36,7 +36,6 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numba import njit
 from scipy.optimize import brentq
 from scipy.special import expit, log_expit
 
@@ -50,6 +49,7 @@ from trials.checks import (
     real_between,
     record_of,
 )
+from trials.kernel import kernel
 
 Response = Literal["linear", "logistic"]
 
@@ -461,7 +461,7 @@ def kernel_arguments(loss: Loss, responses: FloatArray) -> LossCode:
     return LossCode(LOGISTIC, 1.0, loss.l2)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def data_loss(kind: int, scale: float, prediction: float, response: float) -> float:
     """The loss, without its penalty, of a sample with the prediction <x, theta>."""
     if kind == LOGISTIC:
@@ -471,7 +471,7 @@ def data_loss(kind: int, scale: float, prediction: float, response: float) -> fl
     return 0.5 * scale * (error * error)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def descent_weight(kind: int, prediction: float, response: float) -> float:
     """Minus the derivative of `data_loss` / scale in the prediction.
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from trials.checks import FloatArray, IntArray
 from trials.clustering.convex.pairs import FAST, pair_squares
+from trials.kernel import kernel
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+@kernel(error_model="numpy", fastmath=FAST)
 def largest_flow(b: FloatArray, mass: FloatArray, y: FloatArray, strength: float) -> float:
     """Largest flow ``max_{k<l} |tau psi(y_k - y_l) + (r_k - r_l)/N|`` of potentials y (d, K).
 
@@ -57,7 +57,7 @@ def largest_flow(b: FloatArray, mass: FloatArray, y: FloatArray, strength: float
     return math.sqrt(worst)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+@kernel(error_model="numpy", fastmath=FAST)
 def fusion_ratio(x: FloatArray, mass: FloatArray, u: FloatArray, out: FloatArray) -> None:
     """Lower bound ``<x, u> / Omega(u)``, u (d, K), on the penalty at which all nodes fuse.
 
@@ -87,7 +87,7 @@ def fusion_ratio(x: FloatArray, mass: FloatArray, u: FloatArray, out: FloatArray
     out[2] = square
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def set_ratio(
     x: FloatArray, mass: FloatArray, u: FloatArray, squares: FloatArray, index: IntArray
 ) -> float:

@@ -19,15 +19,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from trials.checks import FloatArray, IntArray
+from trials.kernel import kernel
 
 #: Sums may be reassociated and fused, which vectorises them.  NaN and infinity keep their meaning.
 FAST = {"reassoc", "contract", "nsz"}
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+@kernel(error_model="numpy", fastmath=FAST)
 def pair_squares(u: FloatArray, out: FloatArray) -> None:
     """Squared distances of all pairs: ``out[k, l] = |u_k - u_l|^2``, ``out`` (K, K).
 
@@ -50,7 +50,7 @@ def pair_squares(u: FloatArray, out: FloatArray) -> None:
                 out[i, j] += (p - u[c, j]) * (p - u[c, j])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def components(squares: FloatArray, threshold: float, out: IntArray) -> int:
     """Connected components of the graph ``squares <= threshold``.
 
@@ -79,7 +79,7 @@ def components(squares: FloatArray, threshold: float, out: IntArray) -> int:
     return count
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _complete_linkage(
     squares: FloatArray,
     mass: FloatArray,
@@ -142,7 +142,7 @@ def _complete_linkage(
             squares[j, a] = larger
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def formula_fusions(
     squares: FloatArray, mass: FloatArray, lam: float, allowance: float, labels: IntArray
 ) -> int:
@@ -178,7 +178,7 @@ def formula_fusions(
     return count
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def mass_weights(mass: FloatArray, out: FloatArray) -> None:
     """Pair weights ``out[k, l] = n_k n_l`` (K, K) with a zero diagonal."""
     k = mass.shape[0]
@@ -188,7 +188,7 @@ def mass_weights(mass: FloatArray, out: FloatArray) -> None:
         out[i, i] = 0.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def centroids(
     x: FloatArray, mass: FloatArray, labels: IntArray, out: FloatArray, out_mass: FloatArray
 ) -> None:

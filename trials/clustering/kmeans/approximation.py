@@ -29,7 +29,6 @@ from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike
 
 from trials.checks import BoolArray, FloatArray, IntArray, check_rng, real_between
@@ -38,6 +37,7 @@ from trials.clustering.kmeans.iteration import check_points, iterate
 from trials.clustering.kmeans.seeding import seed
 from trials.clustering.units import divide_by_units, give_back, own_units
 from trials.integers import ZERO
+from trials.kernel import kernel
 
 # A swap must save more than this fraction (over k) of the cost, see the module docstring.
 _SWAP_SAVING = 1e-6
@@ -77,7 +77,7 @@ class Approximation:
     locally_optimal: BoolArray
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _two_nearest(
     dist: FloatArray, chosen: IntArray, first: FloatArray, second: FloatArray, owner: IntArray
 ) -> None:
@@ -101,7 +101,7 @@ def _two_nearest(
             first[i] = to_k if to_k < one else one
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _swap_tables(
     dist: FloatArray,
     first: FloatArray,
@@ -137,7 +137,7 @@ def _swap_tables(
             step[j] += (with_j if with_j < two else two) - (with_j if with_j < one else one)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _best_swap(
     saved: FloatArray, loss: FloatArray, total: FloatArray, cheapest: FloatArray
 ) -> tuple[float, int, int]:
@@ -169,7 +169,7 @@ def _best_swap(
     return best_change, best_out, best_in
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def local_search(
     dist: FloatArray, max_swaps: int, saving: float, chosen: IntArray, first: FloatArray
 ) -> tuple[float, int, bool]:
@@ -220,7 +220,7 @@ def local_search(
             owner[i] = new_owner[i]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def dual_value(
     dist: FloatArray, n_clusters: int, multipliers: FloatArray, gains: FloatArray, opened: IntArray
 ) -> float:
@@ -250,7 +250,7 @@ def dual_value(
     return value
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _lower_bound(
     dist: FloatArray,
     n_clusters: int,
@@ -305,7 +305,7 @@ def _lower_bound(
     return best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _approximate_batch(
     points: FloatArray,
     rng: np.random.Generator,

@@ -24,11 +24,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from trials.checks import FloatArray, IntArray
 from trials.integers import ZERO
+from trials.kernel import kernel
 
 SingleArray = NDArray[np.float32]
 
@@ -50,7 +50,7 @@ _WIDEST = 100_000
 # loop runs over points, contiguous in memory, and vectorises without reassociation
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def transpose(points: FloatArray, points_t: FloatArray) -> None:
     """Copy ``points`` (m, d) transposed into ``points_t`` (d, m), contiguous."""
     m, d = points.shape
@@ -59,7 +59,7 @@ def transpose(points: FloatArray, points_t: FloatArray) -> None:
             points_t[j, i] = points[i, j]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def squared_distances(points_t: FloatArray, low: int, center: FloatArray, out: FloatArray) -> None:
     """Squared distances ``out[i] = |a_{low+i} - center|^2``, as many as ``out`` (w,) holds.
 
@@ -94,7 +94,7 @@ def squared_distances(points_t: FloatArray, low: int, center: FloatArray, out: F
         j += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def assign_block(
     points_t: FloatArray,
     low: int,
@@ -119,7 +119,7 @@ def assign_block(
             labels[i] = k if closer else labels[i]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def assign(
     points_t: FloatArray,
     centers: FloatArray,
@@ -139,7 +139,7 @@ def assign(
         assign_block(points_t, low, centers, work[low:high], nearest_sq[low:high], labels[low:high])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def single_precision(
     points: FloatArray,
     points_t: FloatArray,
@@ -181,7 +181,7 @@ def single_precision(
     return scale
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _scale_centers(
     centers: FloatArray, origin: FloatArray, scale: float, moved: SingleArray, half_sq: SingleArray
 ) -> float:
@@ -202,7 +202,7 @@ def _scale_centers(
     return radius_sq
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def screened_assign(
     points_t: FloatArray,
     blocks: SingleArray,

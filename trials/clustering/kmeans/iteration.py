@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike
 
 from trials.checks import (
@@ -24,6 +23,7 @@ from trials.checks import (
 )
 from trials.clustering.kmeans.assignment import assign, screened_assign, single_precision, transpose
 from trials.clustering.units import divide_by_units, give_back, own_units
+from trials.kernel import kernel
 
 # Numbers of clusters and products m k d from which screening saves more time than its preparation
 # takes, also in a fit of three iterations.  Measured at m = 30 to 2,000, d = 1 to 100, k = 2 to 30.
@@ -57,7 +57,7 @@ class KMeansFit:
 # --- kernels: no validation, no raising
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _relocate_empty(
     points: FloatArray, nearest_sq: FloatArray, labels: IntArray, counts: IntArray, sums: FloatArray
 ) -> bool:
@@ -93,7 +93,7 @@ def _relocate_empty(
     return moved
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _means(points: FloatArray, labels: IntArray, counts: IntArray, sums: FloatArray) -> None:
     """Sizes ``counts`` (k,) and sums ``sums`` (k, d) of the clusters, returned in place."""
     m, d = points.shape
@@ -108,7 +108,7 @@ def _means(points: FloatArray, labels: IntArray, counts: IntArray, sums: FloatAr
             sums[k, j] += points[i, j]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _move(counts: IntArray, sums: FloatArray, centers: FloatArray) -> float:
     """Move each centre to its cluster's mean, and return the summed squared shift.
 
@@ -125,7 +125,7 @@ def _move(counts: IntArray, sums: FloatArray, centers: FloatArray) -> float:
     return shift
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _inertia(
     points: FloatArray, labels: IntArray, centers: FloatArray, by_axis: FloatArray
 ) -> float:
@@ -145,7 +145,7 @@ def _inertia(
     return inertia
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def iterate(
     points: FloatArray,
     points_t: FloatArray,
@@ -219,7 +219,7 @@ def iterate(
     return _inertia(points, labels, centers, sums[0]), n_iter, converged
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def shift_tolerance(points: FloatArray, tol: float) -> float:
     """tol times the mean over coordinates of the variance, scikit-learn's scaling of ``tol``.
 
@@ -247,7 +247,7 @@ def shift_tolerance(points: FloatArray, tol: float) -> float:
     return float(tol * total / (m * d))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _lloyd_batch(
     points: FloatArray,
     starts: FloatArray,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike
 
 from trials.checks import (
@@ -27,9 +26,10 @@ from trials.clustering.kmeans.iteration import (
 )
 from trials.clustering.units import divide_by_units, own_units
 from trials.integers import ZERO
+from trials.kernel import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _draw(weights: FloatArray, rng: np.random.Generator) -> int:
     """Index i with probability weights[i] / sum(weights), uniform if all weights (m,) are zero."""
     m = weights.shape[0]
@@ -51,7 +51,7 @@ def _draw(weights: FloatArray, rng: np.random.Generator) -> int:
     return last
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def seed(
     points_t: FloatArray,
     rng: np.random.Generator,
@@ -78,7 +78,7 @@ def seed(
         chosen[k] = _draw(nearest_sq, rng)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _seed_batch(points: FloatArray, rng: np.random.Generator, chosen: IntArray) -> None:
     """`seed` on each of the data sets ``points`` (B, m, d).  ``chosen`` is (B, k)."""
     n_sets, m, d = points.shape
@@ -90,7 +90,7 @@ def _seed_batch(points: FloatArray, rng: np.random.Generator, chosen: IntArray) 
         seed(points_t, rng, work, nearest_sq, chosen[b])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _kmeans_pp_batch(
     points: FloatArray,
     rng: np.random.Generator,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike
 
 from trials.checks import BoolArray, FloatArray, IntArray
 from trials.clustering.kmeans.approximation import Approximation, approximate_kmeans
 from trials.clustering.kmeans.iteration import EmptyPolicy, check_points, in_units_of_points, lloyd
 from trials.clustering.units import divide_by_units, give_back, own_units
+from trials.kernel import kernel
 
 # The Gram matrix is used where the last singular value kept has at least this share of the largest,
 # both squared, and squares are far from underflow.
@@ -43,7 +43,7 @@ class SpectralFit:
     core_sizes: IntArray
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _core_means(
     points: FloatArray,
     coords: FloatArray,

@@ -10,13 +10,13 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from trials.checks import FloatArray, IntArray
 from trials.clustering.sparse.certificate import MARGIN
 from trials.clustering.sparse.contraction import write_imbalance
 from trials.clustering.sparse.graph import Graph
 from trials.clustering.sparse.newton import Limits, Smoothed, minimise
+from trials.kernel import kernel
 
 #: Decreases of the smoothing width of one cluster, Newton steps at each, and their products.
 _LEVELS, _STEPS, _PRODUCTS = 12, 60, 200
@@ -98,7 +98,7 @@ def find_flows(
     return found.x, found.delta, found.left
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def members(labels: IntArray, start: IntArray, order: IntArray) -> None:
     """Write the points cluster by cluster, ``order`` (n,), and their ``start`` (k + 1,)."""
     start[:] = 0
@@ -112,7 +112,7 @@ def members(labels: IntArray, start: IntArray, order: IntArray) -> None:
         fill[labels[i]] += 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def balance(
     lanes: tuple[int, ...],
     graph: Graph,
@@ -182,7 +182,7 @@ def balance(
                 x[i, c] = delta[k] * y[m, c]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _balance_one(
     lanes: tuple[int, ...],
     graph: Graph,

@@ -9,17 +9,17 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from trials.checks import FloatArray, IntArray
 from trials.clustering.convex.pairs import FAST
 from trials.clustering.sparse.graph import Graph, IndexArray
+from trials.kernel import kernel
 
 #: Distance from zero at which an edge that turns over is said to vanish, over its length.
 _PASS = 0.2
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _root(parent: IntArray, i: int) -> int:
     """The representative of a set of the forest ``parent`` (n,), with the paths to it halved."""
     while parent[i] != i:
@@ -28,7 +28,7 @@ def _root(parent: IntArray, i: int) -> int:
     return i
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _number(parent: IntArray, labels: IntArray) -> int:
     """Number the sets (n,) in the order of their first, smallest members.  Returns how many."""
     count = 0
@@ -42,7 +42,7 @@ def _number(parent: IntArray, labels: IntArray) -> int:
     return count
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def lengths(indptr: IntArray, indices: IndexArray, u: FloatArray, out: FloatArray) -> None:
     """Write the lengths (E,) of the edges between the places ``u`` (n, d)."""
     n, d = u.shape
@@ -55,7 +55,7 @@ def lengths(indptr: IntArray, indices: IndexArray, u: FloatArray, out: FloatArra
             out[e] = math.sqrt(square)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def near_components(
     indptr: IntArray,
     indices: IndexArray,
@@ -87,7 +87,7 @@ def near_components(
     return _number(parent, labels)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def meeting_components(
     indptr: IntArray,
     indices: IndexArray,
@@ -130,7 +130,7 @@ def meeting_components(
     return _number(parent, labels)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def coarse_edges(
     indptr: IntArray,
     indices: IndexArray,
@@ -180,7 +180,7 @@ def coarse_edges(
     return used
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def contract(
     indptr: IntArray,
     indices: IndexArray,
@@ -203,7 +203,7 @@ def contract(
     return used
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def means(
     x: FloatArray, mass: FloatArray, labels: IntArray, out: FloatArray, out_mass: FloatArray
 ) -> None:
@@ -220,7 +220,7 @@ def means(
             out[k, c] /= out_mass[k]
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+@kernel(error_model="numpy", fastmath=FAST)
 def scatter(x: FloatArray, mass: FloatArray, labels: IntArray, centres: FloatArray) -> float:
     """Half the sum of the squared distances from the centres (k, d), with masses."""
     total = 0.0
@@ -233,7 +233,7 @@ def scatter(x: FloatArray, mass: FloatArray, labels: IntArray, centres: FloatArr
     return 0.5 * total
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+@kernel(error_model="numpy", fastmath=FAST)
 def pulls(
     graph: Graph, x: FloatArray, lam: float, labels: IntArray, v: FloatArray, out: FloatArray
 ) -> float:
@@ -269,7 +269,7 @@ def pulls(
     return 0.5 * value
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+@kernel(error_model="numpy", fastmath=FAST)
 def pulls_of_parts(
     graph: Graph,
     labels: IntArray,
@@ -297,7 +297,7 @@ def pulls_of_parts(
                 hold[part] += w[e]
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+@kernel(error_model="numpy", fastmath=FAST)
 def write_imbalance(
     graph: Graph, lam: float, delta: float, q: FloatArray, x: FloatArray, out: FloatArray
 ) -> float:
@@ -325,7 +325,7 @@ def write_imbalance(
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def given_order(order: IntArray, labels: IntArray, out: IntArray, which: IntArray) -> None:
     """Write labels of places in ``order`` as labels of the points, by first appearance.
 

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from scipy.spatial import cKDTree
@@ -21,6 +20,7 @@ from trials.checks import (
     sparse_matrix,
 )
 from trials.clustering.convex.problem import scale_points
+from trials.kernel import kernel
 
 #: Neighbours of a node: half of the memory of 64 bits, and a third less time.
 IndexArray = NDArray[np.int32]
@@ -239,7 +239,7 @@ def reorder(graph: Graph, order: IntArray) -> Graph:
     return Graph(indptr=indptr, indices=indices, w=w)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _reorder(
     graph: Graph, order: IntArray, new_indptr: IntArray, new_indices: IndexArray, new_w: FloatArray
 ) -> None:

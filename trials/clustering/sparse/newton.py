@@ -24,7 +24,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from trials.checks import FloatArray
 from trials.clustering.convex.pairs import FAST
@@ -38,6 +37,7 @@ from trials.clustering.sparse.preconditioner import (
 )
 from trials.clustering.sparse.product import Hessian, product
 from trials.clustering.sparse.rows import load, store, total
+from trials.kernel import kernel
 
 #: Smallest decrease of a step, as a share of the decrease that its slope promises.
 _ARMIJO = 1e-4
@@ -85,7 +85,7 @@ class Limits(NamedTuple):
     stop: bool
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+@kernel(error_model="numpy", fastmath=FAST)
 def gradient(lanes: tuple[int, ...], f: Smoothed, u: FloatArray, g: FloatArray) -> float:
     """Return F(u) and write its gradient to ``g`` (K, d)."""
     (indptr, indices, w), b, mass, lam, delta = f
@@ -129,7 +129,7 @@ def gradient(lanes: tuple[int, ...], f: Smoothed, u: FloatArray, g: FloatArray) 
     return value
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+@kernel(error_model="numpy", fastmath=FAST)
 def go_along(
     lanes: tuple[int, ...],
     f: Smoothed,
@@ -159,7 +159,7 @@ def go_along(
     return False
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+@kernel(error_model="numpy", fastmath=FAST)
 def _huber(square: float, weight: float, delta: float) -> tuple[float, float]:
     """Derivative over the length, and value, of Huber's function of an edge."""
     length = math.sqrt(square)
@@ -169,7 +169,7 @@ def _huber(square: float, weight: float, delta: float) -> tuple[float, float]:
     return weight / length, weight * (length - 0.5 * delta)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+@kernel(error_model="numpy", fastmath=FAST)
 def _curvature_in_the_plane(
     f: Smoothed,
     u: FloatArray,
@@ -211,7 +211,7 @@ def _curvature_in_the_plane(
         inverse[i, 0], inverse[i, 1], inverse[i, 2] = h11 * over, -h01 * over, h00 * over
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+@kernel(error_model="numpy", fastmath=FAST)
 def curvature(
     lanes: tuple[int, ...],
     f: Smoothed,
@@ -260,7 +260,7 @@ def curvature(
             inverse[i, c] = 1.0 / (size_here + inverse[i, c])
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+@kernel(error_model="numpy", fastmath=FAST)
 def _bent(square: float, moved: float, weight: float, delta: float) -> tuple[float, float]:
     """``first`` and ``second`` of an edge: squares of its length and of its last movement."""
     if square <= delta * delta:
@@ -291,7 +291,7 @@ class _Buffers(NamedTuple):
     per_mass: FloatArray
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _buffers(mass: FloatArray, d: int) -> _Buffers:
     """Work space for nodes of the masses (K,) in ``d`` coordinates."""
     n = mass.size
@@ -305,7 +305,7 @@ def _buffers(mass: FloatArray, d: int) -> _Buffers:
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+@kernel(error_model="numpy", fastmath=FAST)
 def minimise(
     lanes: tuple[int, ...],
     f: Smoothed,
@@ -364,7 +364,7 @@ def minimise(
     return False
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+@kernel(error_model="numpy", fastmath=FAST)
 def _solve_newton(
     lanes: tuple[int, ...],
     hessian: Hessian,
@@ -421,7 +421,7 @@ def _solve_newton(
             flat_p[i] = flat_z[i] + beta * flat_p[i]
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+@kernel(error_model="numpy", fastmath=FAST)
 def _search(
     lanes: tuple[int, ...],
     f: Smoothed,
@@ -459,7 +459,7 @@ def _search(
     return False, value
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+@kernel(error_model="numpy", fastmath=FAST)
 def _weighted_square(x: FloatArray, weight: FloatArray) -> float:
     """Sum of ``weight x^2``, both (n,)."""
     total = 0.0
@@ -468,7 +468,7 @@ def _weighted_square(x: FloatArray, weight: FloatArray) -> float:
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+@kernel(error_model="numpy", fastmath=FAST)
 def _advance(
     alpha: float,
     p: FloatArray,

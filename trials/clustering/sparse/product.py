@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from numba import njit
-
 from trials.checks import FloatArray, IntArray
 from trials.clustering.convex.pairs import FAST
 from trials.clustering.sparse.graph import IndexArray
 from trials.clustering.sparse.rows import load, store, total
+from trials.kernel import kernel
 
 
 class Hessian(NamedTuple):
@@ -31,7 +30,7 @@ class Hessian(NamedTuple):
     u: FloatArray
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+@kernel(error_model="numpy", fastmath=FAST)
 def product(lanes: tuple[int, ...], hessian: Hessian, p: FloatArray, out: FloatArray) -> float:
     """Write the Hessian times ``p`` (n, d) to ``out`` (n, d) and return <p, H p>."""
     indptr, indices, mass, first, second, u = hessian

@@ -18,10 +18,10 @@ model 0.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from trials.checks import FloatArray, IntArray
 from trials.experiments.ifca.geometry import GEOMETRY, MAX_SAMPLES, draw_geometry
+from trials.kernel import kernel
 from trials.laws.pairwise import log_tail_probability, margin
 from trials.laws.step import gradient_norms
 from trials.models import mixture as mx
@@ -64,7 +64,7 @@ def _simulate_labels(params: Params, rng: np.random.Generator, n_trials: int) ->
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _fill_margins(
     theta: FloatArray, rivals: IntArray, theta_star: FloatArray, sigma: float, out: FloatArray
 ) -> None:

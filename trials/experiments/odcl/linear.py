@@ -48,7 +48,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from trials.checks import FloatArray, IntArray, InvalidParameter
 from trials.clustering.kmeans import kmeans_pp
@@ -61,6 +60,7 @@ from trials.clustering.selection import (
 )
 from trials.experiments.odcl.one_shot import same_partition
 from trials.ifca.quadratic_rounds import quadratic_rounds
+from trials.kernel import kernel
 from trials.local_erm import least_squares
 from trials.parameters import Integer, Options, Parameters, Real, fits_in_memory
 from trials.run.cell import Params
@@ -85,7 +85,7 @@ def nonzero_fit(cell: Params) -> None:
         raise InvalidParameter(f"d={cell['d']} must be >= 5")
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _next_place(rng: np.random.Generator, places: IntArray, j: int) -> int:
     """Exchange the j-th of some places for a random one that stands no earlier, and return it."""
     other = j + int(rng.random() * (places.size - j))
@@ -93,7 +93,7 @@ def _next_place(rng: np.random.Generator, places: IntArray, j: int) -> int:
     return int(places[j])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _fill_sparse(rng: np.random.Generator, features: FloatArray) -> None:
     """Put 5 standard normal numbers at random places of every row. ``features`` (rows, d) is zero.
 
@@ -125,7 +125,7 @@ def draw(
     return features, responses + rng.standard_normal((m, n)), optima, truth
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add_sparse(
     rng: np.random.Generator, n: int, models: FloatArray, grams: FloatArray, moments: FloatArray
 ) -> None:
