@@ -399,11 +399,12 @@ class Monotone(Valued, Sampled):
             )
         verdict, summary = combine(decided, "sequence of cells", "sequences of cells")
         reasons = dict.fromkeys(c.reason for c in decided if c.reason)
+        fallen = [c.reason for c in decided if c.status == "fails"]
         return self.evidence(
             observed,
             Presentation(figures=(self._figure(series),) if series else (), notes=(*reasons,)),
             verdict=verdict,
-            summary=summary + (f": {next(iter(reasons))}" if verdict is Verdict.REFUTED else ""),
+            summary=summary + (f": {fallen[0]}" if verdict is Verdict.REFUTED else ""),
             level=level,
             cells=rows,
         )

@@ -422,6 +422,28 @@ def test_the_sequences_of_a_trend_share_the_level_and_a_fall_is_shown_as_it_is(r
     assert words == {Verdict.REFUTED, Verdict.INCONCLUSIVE}
 
 
+def test_a_refuted_trend_names_the_fall_and_no_sequence_that_holds(run):
+    """The first sequence rises clearly, and the second falls clearly."""
+    cells = tuple({"tag": t, "p": p} for p in (0.25, 0.5) for t in range(3))
+    claim = Monotone(
+        statement=stated(
+            "comparison",
+            trends=(Trend(symbol=sp.Symbol("t"), direction="increases", margin=0.05),),
+        ),
+        sampling=Sampling(experiment=COIN, max_trials=128),
+        cells=cells,
+        along="tag",
+        statistic=lambda table, _cell: table["bad"],
+        knowledge=lambda _cell: INDICATOR,
+        observable="the share",
+    )
+    counts = [0, 64, 128, 128, 0, 128]
+    samples = [(np.arange(128) < n).astype(float)[:, None] for n in counts]
+    evidence = claim.decide(run(COIN, list(zip(cells, samples, strict=True))), LEVEL)
+    assert evidence.verdict is Verdict.REFUTED
+    assert evidence.summary.endswith(": the mean falls from cell 1 to cell 2")
+
+
 def test_printed_numbers_share_the_level(run):
     """Means around the one at which a number alone is contradicted at a third of the level."""
     printed = tuple(Printed(at={"scale": float(i)}, value=0.5, tolerance=0.05) for i in (1, 2, 3))
