@@ -63,6 +63,7 @@ INNER = (
 )  # fmt: skip
 #: Functions of other modules that are no drivers.
 NO_DRIVERS = {
+    "kernel",  # the decorator of kernels
     "check_batch", "draw_pair", "shared_coordinates", "check_bernoulli",
     # the numbers of floats, and cores of the pairwise law without checks, called in loops
     "floats_down", "floats_up", "pairwise_ratios", "pairwise_log_probabilities",

@@ -332,4 +332,4 @@ def test_the_page_of_findings_has_the_printed_and_the_corrected_text_and_its_cla
     page = site[0]["findings"]
     assert "Stated results that are false Lemma 1 Printed" in page
     assert page.index("Printed") < page.index("Found") < page.index("Corrected")
-    assert "Evidence counted.broken ." in page
+    assert "Evidence counted.broken REFUTED ." in page

@@ -114,8 +114,7 @@ ROOM: Ranges = {
     "room": LogInterval(
         1e-6,
         1.0,
-        meaning="how far the parameter space reaches beyond the optimum, over what holds all local "
-        "fits (not used by cosh)",
+        meaning="the parameter space beyond the optimum, over the largest local fit (unused by cosh)",
     )
 }
 

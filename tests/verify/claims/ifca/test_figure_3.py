@@ -70,7 +70,7 @@ def test_the_map_has_a_point_for_each_r_and_sigma():
         (cell["norm"], cell["sigma"]) for cell in cells
     )
     assert [s == 1.0 for s in points.shade] == [x > 0.3 for x in points.x]
-    assert len(shown.figures[1].series) == 6
+    assert len(shown.figures) == 1  # the other starts of a trial with a success are not known
     assert len(shown.tables[0].rows) == 15
     assert not procedure.present([]).tables
 
