@@ -114,7 +114,8 @@ ROOM: Ranges = {
     "room": LogInterval(
         1e-6,
         1.0,
-        meaning="the parameter space beyond the optimum, over the largest local fit (unused by cosh)",
+        meaning="the parameter space beyond the optimum, over the largest local fit "
+        "(unused by cosh)",
     )
 }
 
