@@ -319,7 +319,9 @@ class Contraction(CellByCell):
             "choose the window between burn-in and 20 floors, and odd trials are measured in it. "
             "The limits "
             f"are widened by the remaining influence of the floor. The factor is stated at most "
-            f"{self.stated:g}, with margin {self.margin:g} in log."
+            f"{self.stated:g}, with margin {self.margin:g} in log. Factors of trials that "
+            "are rarer than a cell resolves may be missing in the means: the verdict names that "
+            "probability."
         )
 
     def fingerprint(self) -> Any:
@@ -355,6 +357,9 @@ class Contraction(CellByCell):
                 )
             )
             steps.append((o, fit))
+        verdict = worst(verdicts)
+        # Student's limits know nothing of factors that no measured trial has shown.
+        floor = resolvable(min(fit.n_used for _, fit in steps), level)
         read = [r.observed for r in rows if r.observed is not None]
         summary, sharpness = "no factor could be read in any cell", ""
         if read:
@@ -368,7 +373,8 @@ class Contraction(CellByCell):
             Presentation(
                 figures=(self._figure(steps),), sharpness=(sharpness,) if sharpness else ()
             ),
-            verdict=worst(verdicts),
+            verdict=verdict,
+            resolution=floor if verdict is Verdict.SUPPORTED else None,
             summary=summary,
             level=level,
             cells=rows,

@@ -245,6 +245,10 @@ def test_a_factor_is_read_above_the_floor(stated, verdict, tmp_path):
     assert evidence.cells[1].observed == pytest.approx(0.4, rel=0.02)
     assert all(c.lower <= c.observed <= c.upper for c in evidence.cells)
     assert evidence.figures[0].hlines[0][0] == stated
+    if verdict == "SUPPORTED":  # odd trials are measured, 128 in each cell
+        assert evidence.resolution == resolvable(128, evidence.level)
+    else:
+        assert evidence.resolution is None
 
 
 def test_at_the_floor_no_factor_is_read(tmp_path):
