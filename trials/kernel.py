@@ -1,8 +1,7 @@
 """The decorator of every compiled function: ``@kernel``, or ``@kernel(fastmath=...)``.
 
 A kernel is kept in the cache of `trials.jit_cache` and runs without Python's lock.  It has no entry
-for C: nobody calls one, and Numba compiles it for every function by default.  Without it all
-kernels compile in a tenth less CPU time::
+for C: nobody calls one, and Numba compiles it for every function by default::
 
     @kernel(fastmath={"contract"})
     def add_squares(x: FloatArray) -> float:
