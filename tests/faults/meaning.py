@@ -4408,8 +4408,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "verify/benchmark/tables.py",
-        "y = np.where(y == 1.0, 1.0, -1.0)",
-        "y = np.where(y == 0.0, 1.0, -1.0)",
+        "np.where(places == 1, 1.0, -1.0)",
+        "np.where(places == 0, 1.0, -1.0)",
         "the larger value is the class -1",
         "verify/benchmark/test_twins",
     ),

@@ -258,7 +258,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _classes(path: str, name: str, values: np.ndarray[Any, Any]) -> FloatArray:
-    """The classes of a column by their places in order, whether numbers or texts."""
+    """The classes of a column, numbers or texts: -1 for the first in order, +1 for the second."""
     if any(map(_is_text, values)):
         _require_values(path, name, values, np.array([_is_empty(value) for value in values]))
         found = np.array([str(value).strip() for value in values])
@@ -269,7 +269,7 @@ def _classes(path: str, name: str, values: np.ndarray[Any, Any]) -> FloatArray:
         raise InvalidParameter(
             f"{path}: the target {name} has {classes.size} values: logistic needs two"
         )
-    return places.astype(np.float64)
+    return np.where(places == 1, 1.0, -1.0)
 
 
 @lru_cache(maxsize=4)
@@ -315,8 +315,6 @@ def read(path: str, client: str, target: str, response: str, digest: str) -> Tab
             raise InvalidParameter(f"{path}: column {name} is constant: drop it")
     if y.min() == y.max():
         raise InvalidParameter(f"{path}: the target {target} is constant")
-    if response == "logistic":
-        y = np.where(y == 1.0, 1.0, -1.0)
     order = np.argsort(numbers, kind="stable")
     return Table(
         features=x[order],

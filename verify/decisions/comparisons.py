@@ -314,8 +314,10 @@ class TrendTest:
             raise InvalidParameter("a trend needs at least two cells")
         shown = [self._limits(g, self.support_level / 2) for g in groups]
         pairs = [(i, j) for i in range(k) for j in range(i + 1, k)]
-        compare = self._by_shares if self.knowledge.two_valued else self._by_limits
-        falls, loose = compare(groups, shown, pairs)
+        if self.knowledge.two_valued:
+            falls, loose = self._by_shares(groups, pairs)
+        else:
+            falls, loose = self._by_limits(groups, shown, pairs)
         if falls:
             i, j = falls[0]
             return "fails", f"the mean falls from cell {i + 1} to cell {j + 1}", shown
@@ -346,7 +348,6 @@ class TrendTest:
     def _by_shares(
         self,
         groups: Sequence[FloatArray],
-        _shown: Sequence[tuple[float, float]],
         pairs: Sequence[Pair],
     ) -> tuple[list[Pair], list[Pair]]:
         """The pairs that fall by more than the margin, and those that may, by an exact test."""

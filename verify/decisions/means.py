@@ -41,7 +41,7 @@ from numpy.typing import ArrayLike
 
 from trials.checks import InvalidParameter
 from verify.decisions.combine import CellDecision, Status, worse
-from verify.decisions.sequences import FloatArray, check_level, resolvable
+from verify.decisions.sequences import ROUNDING, FloatArray, check_level, resolvable
 from verify.evidence import Verdict
 
 Side = Literal["at most", "at least", "equals"]
@@ -49,8 +49,6 @@ Side = Literal["at most", "at least", "equals"]
 _LARGEST_BET = 0.98  # share of the wealth: a bet of all would end at one lowest value
 _RATIO = 2.0  # between the sizes of two bets: at worst 8/9 of the best growth is reached
 _ONE_ARRAY = 1 << 16  # entries: larger problems go bet by bet, which is then as fast
-#: Relative differences up to here are rounding, where values without a variance are compared.
-ROUNDING = 1e-9
 #: The reason of a cell that limits decide which are valid for many trials only.
 ASYMPTOTIC = "asymptotic limits"
 _SQUARES = 1e-150  # deviations below it have squares that lose their digits, or all of them

@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from trials.checks import InvalidParameter
 from verify.decisions.combine import CellDecision, Status
 from verify.decisions.sequences import (
+    ROUNDING,
     FloatArray,
     check_level,
     confidence_sequence,
@@ -39,8 +40,6 @@ from verify.decisions.sequences import (
 )
 from verify.evidence import CellResult, Verdict
 
-#: A lower limit of an exact law refutes where its log exceeds that of delta by more than this.
-ROUNDING = 1e-9
 #: What a cell says whose trials exclude its exact law.
 CONTRADICTED = "the trials contradict the exact law, which is left out"
 

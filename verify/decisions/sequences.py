@@ -43,6 +43,9 @@ FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 Prior = tuple[float, float]
 
+#: Relative differences up to here are rounding, of a value and a limit that it attains.
+ROUNDING = 1e-9
+
 _JEFFREYS: Prior = (0.5, 0.5)
 _SPREAD = 0.1  # weight of Jeffreys' law in the mixture
 _SMALLEST = 1e-9  # below it a centred law would be a point mass at zero in floating point

@@ -19,8 +19,8 @@ import numpy as np
 
 from trials.checks import InvalidParameter
 from verify.decisions.combine import CellDecision, Status
-from verify.decisions.probability import ROUNDING, ProbabilityDecision, decide_probability
-from verify.decisions.sequences import FloatArray, quantile_lower
+from verify.decisions.probability import ProbabilityDecision, decide_probability
+from verify.decisions.sequences import ROUNDING, FloatArray, quantile_lower
 from verify.evidence import Verdict
 
 SupVerdict = Literal[Verdict.REFUTED, Verdict.INCONCLUSIVE, Verdict.VACUOUS]

@@ -242,15 +242,20 @@ def _one_small(_params, rng):
     return (drawn,)
 
 
+def _tried(folder, experiment, n_blocks):
+    """The trials of so many blocks of an experiment without parameters, from a run of seed 1."""
+    with RunStore.create(folder / "run", root_seed=1, config={}) as store:
+        with make_executor("serial") as executor:
+            ensure(store, [Demand(experiment, {}, n_blocks)], executor)
+        return store.table(experiment, {})
+
+
 def test_a_trial_that_raises_fails_alone(tmp_path):
     alone = Experiment(
         name="test.alone", design=4_000_000_192, columns=("u",), block_size=64,
         simulate=each_trial(_one_small), check=dict,
     )  # fmt: skip
-    with RunStore.create(tmp_path / "run", root_seed=1, config={}) as store:
-        with make_executor("serial") as executor:
-            ensure(store, [Demand(alone, {}, 2)], executor)
-        table = store.table(alone, {})
+    table = _tried(tmp_path, alone, 2)
     streams = [block_stream(1, alone.design, cell_number({}), block) for block in (0, 1)]
     drawn = np.concatenate([rng.random(64) for rng in streams])
     assert np.array_equal(table.failed, drawn < 0.25)
@@ -284,10 +289,7 @@ def test_a_trial_that_ends_the_program_fails_alone(tmp_path):
         name="test.leaves", design=4_000_000_193, columns=("u",), block_size=64,
         simulate=each_trial(_sometimes_leaves), check=dict,
     )  # fmt: skip
-    with RunStore.create(tmp_path / "run", root_seed=1, config={}) as store:
-        with make_executor("serial") as executor:
-            ensure(store, [Demand(leaves, {}, 1)], executor)
-        table = store.table(leaves, {})
+    table = _tried(tmp_path, leaves, 1)
     drawn = block_stream(1, leaves.design, cell_number({}), 0).random(64)
     assert 0 < table.failed.sum() < 64
     assert np.array_equal(table.failed, drawn < 0.25)

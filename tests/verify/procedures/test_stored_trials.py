@@ -381,21 +381,31 @@ def test_the_cells_and_contrasts_of_a_comparison_share_the_level(run):
             assert (row.lower, row.upper) == alone.ratio_limits(left, b)
 
 
-def test_the_sequences_of_a_trend_share_the_level_and_a_fall_is_shown_as_it_is(run):
-    """Counts of successes around those at which one sequence refutes at half of the level."""
-    cells = tuple({"tag": t, "p": p} for p in (0.25, 0.5) for t in range(3))
-    claim = Monotone(
+def two_sequences(direction):
+    """The claim that a share grows or falls along three tags, in two sequences of cells."""
+    return Monotone(
         statement=stated(
             "comparison",
-            trends=(Trend(symbol=sp.Symbol("t"), direction="decreases", margin=0.05),),
+            trends=(Trend(symbol=sp.Symbol("t"), direction=direction, margin=0.05),),
         ),
         sampling=Sampling(experiment=COIN, max_trials=128),
-        cells=cells,
+        cells=tuple({"tag": t, "p": p} for p in (0.25, 0.5) for t in range(3)),
         along="tag",
         statistic=lambda table, _cell: table["bad"],
         knowledge=lambda _cell: INDICATOR,
         observable="the share",
     )
+
+
+def decide_coins(run, claim, counts):
+    """The evidence of so many successes of 128 in each cell."""
+    samples = [(np.arange(128) < n).astype(float)[:, None] for n in counts]
+    return claim.decide(run(COIN, list(zip(claim.cells, samples, strict=True))), LEVEL)
+
+
+def test_the_sequences_of_a_trend_share_the_level_and_a_fall_is_shown_as_it_is(run):
+    """Counts of successes around those at which one sequence refutes at half of the level."""
+    claim = two_sequences("decreases")
     test = TrendTest(
         margin=0.05,
         knowledge=INDICATOR.mirrored(),
@@ -406,9 +416,8 @@ def test_the_sequences_of_a_trend_share_the_level_and_a_fall_is_shown_as_it_is(r
     words = set()
     for count in range(84, 98):
         counts = [60, 60, count, 60, 60, 60]
-        samples = [(np.arange(128) < n).astype(float)[:, None] for n in counts]
-        evidence = claim.decide(run(COIN, list(zip(cells, samples, strict=True))), LEVEL)
-        status, _, limits = test.decide([-x[:, 0] for x in samples[:3]])
+        evidence = decide_coins(run, claim, counts)
+        status, _, limits = test.decide([-(np.arange(128.0) < n).astype(float) for n in counts[:3]])
         assert (evidence.verdict is Verdict.REFUTED) is (status == "fails")
         words.add(evidence.verdict)
         for row, (low, high), n in zip(evidence.cells[:3], limits, counts, strict=False):
@@ -424,22 +433,7 @@ def test_the_sequences_of_a_trend_share_the_level_and_a_fall_is_shown_as_it_is(r
 
 def test_a_refuted_trend_names_the_fall_and_no_sequence_that_holds(run):
     """The first sequence rises clearly, and the second falls clearly."""
-    cells = tuple({"tag": t, "p": p} for p in (0.25, 0.5) for t in range(3))
-    claim = Monotone(
-        statement=stated(
-            "comparison",
-            trends=(Trend(symbol=sp.Symbol("t"), direction="increases", margin=0.05),),
-        ),
-        sampling=Sampling(experiment=COIN, max_trials=128),
-        cells=cells,
-        along="tag",
-        statistic=lambda table, _cell: table["bad"],
-        knowledge=lambda _cell: INDICATOR,
-        observable="the share",
-    )
-    counts = [0, 64, 128, 128, 0, 128]
-    samples = [(np.arange(128) < n).astype(float)[:, None] for n in counts]
-    evidence = claim.decide(run(COIN, list(zip(cells, samples, strict=True))), LEVEL)
+    evidence = decide_coins(run, two_sequences("increases"), [0, 64, 128, 128, 0, 128])
     assert evidence.verdict is Verdict.REFUTED
     assert evidence.summary.endswith(": the mean falls from cell 1 to cell 2")
 

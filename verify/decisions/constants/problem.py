@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trials.checks import InvalidParameter
-from verify.decisions.means import ROUNDING
-from verify.decisions.sequences import FloatArray, resolvable
+from verify.decisions.sequences import ROUNDING, FloatArray, resolvable
 
 #: The longest step, in logs, of a search for the multiple that a law requires.
 _FARTHEST = 64.0

@@ -73,13 +73,19 @@ def above_zero(*terms: Term) -> list[str]:
 
 
 def _roots(term: Term) -> Iterator[str]:
+    for part in operations(term):
+        exponent = number(part[2]) if part[0] == "^" else None
+        if exponent is not None and exponent > 0 and exponent.denominator > 2:
+            yield f"0 < {text_of(part[1])}"
+
+
+def operations(term: Term) -> Iterator[Term]:
+    """The parts of a term that are operations, the inner ones first."""
     if isinstance(term, str):
         return
     for part in term[1:]:
-        yield from _roots(part)
-    exponent = number(term[2]) if term[0] == "^" else None
-    if exponent is not None and exponent > 0 and exponent.denominator > 2:
-        yield f"0 < {text_of(term[1])}"
+        yield from operations(part)
+    yield term
 
 
 def _conditions(term: Term) -> Iterator[str]:

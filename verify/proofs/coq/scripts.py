@@ -24,7 +24,7 @@ from verify.proofs.checker import (
     parts_of,
     slope,
 )
-from verify.proofs.coq.gallina import identifier, text_of
+from verify.proofs.coq.gallina import identifier, operations, text_of
 
 Lines = Iterator[str]
 Below = list[tuple[Goal, Mapping[str, Any]]]
@@ -264,13 +264,12 @@ def _sign_of(algebra: Terms, term: Term) -> Lines:
 
 def _delicate(term: Term) -> Iterator[Term]:
     """The parts that must have a sign, the inner ones first."""
-    if isinstance(term, str):
-        return
-    for part in term[1:]:
-        yield from _delicate(part)
-    exponent = number(term[2]) if term[0] == "^" else None
-    if term[0] == "log" or (exponent is not None and (exponent < 0 or exponent.denominator > 1)):
-        yield term[1]
+    for part in operations(term):
+        exponent = number(part[2]) if part[0] == "^" else None
+        if part[0] == "log" or (
+            exponent is not None and (exponent < 0 or exponent.denominator > 1)
+        ):
+            yield part[1]
 
 
 def _leaves(term: Term) -> Iterator[Term]:
@@ -375,12 +374,9 @@ def _equal(algebra: Terms, *terms: Term) -> str:
 
 def _atoms_of(term: Term) -> Iterator[Term]:
     """Square roots, exponentials and logarithms in a term, the inner ones first."""
-    if isinstance(term, str):
-        return
-    for part in term[1:]:
-        yield from _atoms_of(part)
-    exponent = number(term[2]) if term[0] == "^" else "1"
-    if term[0] in ("exp", "log") or exponent is None:
-        yield term
-    elif isinstance(exponent, Fraction) and exponent.denominator == 2:
-        yield ["^", term[1], "1/2"]
+    for part in operations(term):
+        exponent = number(part[2]) if part[0] == "^" else "1"
+        if part[0] in ("exp", "log") or exponent is None:
+            yield part
+        elif isinstance(exponent, Fraction) and exponent.denominator == 2:
+            yield ["^", part[1], "1/2"]
