@@ -137,6 +137,8 @@ def ensure(
     tasks, stored_before = _missing(store, merged)
     if blockwise:
         tasks.sort(key=lambda task: task.block)
+    else:
+        tasks = _one_of_each_first(tasks)
     if not tasks:
         return 0
     if store.readonly:
@@ -181,6 +183,21 @@ def _missing(store: RunStore, demands: Sequence[Demand]) -> tuple[list[Task], se
             if block not in stored
         )
     return tasks, stored_before
+
+
+def _one_of_each_first(tasks: Sequence[Task]) -> list[Task]:
+    """One block of every experiment before all others.
+
+    A worker that needs a kernel waits while another one compiles it.  With blocks of different
+    experiments both compile.
+    """
+    seen: set[str] = set()
+    first: list[Task] = []
+    others: list[Task] = []
+    for task in tasks:
+        (others if task.experiment.name in seen else first).append(task)
+        seen.add(task.experiment.name)
+    return first + others
 
 
 def _refuse_too_many(n_blocks: int) -> None:

@@ -797,6 +797,19 @@ def test_the_dearest_cells_come_first_and_blockwise_takes_one_block_of_each(tmp_
     assert workers.order == order
 
 
+def test_one_block_of_each_experiment_comes_first(tmp_path):
+    """Workers that compile the kernels of one experiment would wait for each other."""
+    dear = replace(TOY, name="dear", design=TOY.design + 1, cost=lambda params: 9.0)
+    workers = Noted()
+    demands = [Demand(TOY, {"mean": 0.0}, 2), Demand(TOY, {"mean": 1.0}, 1)]
+    demands += [Demand(dear, {"mean": mean}, 2) for mean in (2.0, 3.0)]
+    with RunStore.create(tmp_path / "run", root_seed=7, config={}) as store:
+        assert ensure(store, demands, workers) == 7
+    first, others = workers.order[:2], workers.order[2:]
+    assert first == [(2.0, 0), (0.0, 0)]
+    assert others == [(2.0, 1), (3.0, 0), (3.0, 1), (0.0, 1), (1.0, 0)]
+
+
 @pytest.mark.parametrize(
     ("params", "why"),
     [
