@@ -104,7 +104,7 @@ def prepare() -> int:
     if subprocess.call([PYTHON, "-c", "import tox"], stderr=subprocess.DEVNULL) == 0:
         return 0
     say("installing tox into .tox/bootstrap (usually under a minute)")
-    return retried([str(PYTHON), "-m", "pip", "install", "--quiet", "-r", str(TOX)])
+    return retried([str(PYTHON), "-m", "pip", "install", "--quiet", "--no-compile", "-r", str(TOX)])
 
 
 def main(arguments: list[str]) -> int:
