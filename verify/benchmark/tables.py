@@ -171,7 +171,7 @@ def _require_once(path: str, names: Sequence[str]) -> None:
 
 
 def _require_rows_of_categories(path: str, name: str, column: Any) -> None:
-    """Refuse a category without a row, as `read_rows` does: a client of that name has no data."""
+    """Refuse a category without a row: a client of that name has no data."""
     kinds = [chunk.dictionary for chunk in column.chunks if hasattr(chunk, "dictionary")]
     listed = {value for kind in kinds for value in kind.to_pylist()}
     without = sorted(str(value) for value in listed - set(column.unique().to_pylist()))

@@ -28,14 +28,19 @@ from trials.models.losses import LogisticLoss
 from verify.estimators.losses import client_losses, loss_of
 from verify.estimators.rows import (
     Rows,
+    plain_ids,
     read_rows,
     require_numbers,
     require_one_constant,
     require_present,
+    shown_id,
 )
 
 _LONGEST = 400  # characters of a message
-_NO_CLIENTS = "clients=None must hold the client of each row: their models differ"
+_NO_CLIENTS = (
+    "clients=None must hold the client of each row: their models differ (scikit-learn's searches "
+    "and Pipeline.score pass it on where its metadata routing is enabled)"
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -105,8 +110,14 @@ class FederatedEstimator(BaseEstimator):  # type: ignore[misc]
         responses = self._responses(target)
         require_numbers(features, responses, rows, columns)
         require_one_constant(features, columns, self.fit_intercept)
-        self.clients_ = rows.ids
-        data = rows.client_data(self._with_intercept(features), responses)
+        wanted = getattr(self, "n_clusters", None)
+        if clients is None and wanted not in (None, 1):
+            raise InvalidParameter(
+                f"clients=None must hold the client of each row with n_clusters={shown(wanted)}: "
+                "without it all rows belong to one client"
+            )
+        self.clients_, self._loss_ = rows.ids, loss
+        data = rows.client_data(_with_ones(features, self.fit_intercept), responses)
         outcome = self._solve(data, loss, generator(self.random_state))
         d = self.n_features_in_
         self._all_models = np.ascontiguousarray(outcome.models)
@@ -220,17 +231,18 @@ class FederatedEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _assign(self, features: FloatArray, responses: FloatArray, rows: Rows) -> IntArray:
         require_numbers(features, responses, rows, self._columns())
-        data = rows.client_data(self._with_intercept(features), responses)
-        losses = client_losses(data, self._all_models, loss_of(self.loss, self.l2))
+        intercept = self._all_models.shape[1] > self.n_features_in_
+        data = rows.client_data(_with_ones(features, intercept), responses)
+        losses = client_losses(data, self._all_models, self._loss_)
         return np.asarray(np.argmin(losses, axis=1))
 
     def _known(self, rows: Rows) -> IntArray:
         """The number of each client among those fitted, -1 where it was not."""
-        numbers = {name: i for i, name in enumerate(self.clients_.tolist())}
-        return np.asarray([numbers.get(name, -1) for name in rows.ids.tolist()], dtype=np.int64)
+        numbers = {name: i for i, name in enumerate(plain_ids(self.clients_))}
+        return np.asarray([numbers.get(name, -1) for name in plain_ids(rows.ids)], dtype=np.int64)
 
     def _scores(self, X: Any, clients: Any) -> FloatArray:
-        features = self._features(X)
+        features = self._features(X, clients)
         if clients is None and len(self.models_) > 1:
             raise InvalidParameter(_NO_CLIENTS)
         if clients is None:
@@ -238,10 +250,10 @@ class FederatedEstimator(BaseEstimator):  # type: ignore[misc]
         rows = read_rows(clients, len(features))
         known = self._known(rows)
         if len(self.models_) > 1 and (known < 0).any():
-            name = rows.ids[known < 0][:1].tolist()[0]
+            name = plain_ids(rows.ids[known < 0][:1])[0]
             raise InvalidParameter(
-                f"client {name!r} was not fitted: find its cluster with assign(X, y), then call "
-                "predict_as(X, label)"
+                f"client {shown_id(name)} was not fitted: find its cluster with assign(X, y), then "
+                "call predict_as(X, label)"
             )
         labels = self.labels_[known] if len(self.models_) > 1 else np.zeros(len(known), np.int64)
         return self._products(features, labels[rows.owner])
@@ -255,11 +267,11 @@ class FederatedEstimator(BaseEstimator):  # type: ignore[misc]
     def _answer(self, scores: FloatArray) -> Any:
         return self.classes_[(scores > 0.0).astype(int)] if self._is_classifier() else scores
 
-    def _features(self, X: Any) -> FloatArray:
+    def _features(self, X: Any, clients: Any = None) -> FloatArray:
         check_is_fitted(self)
         require_open("X", X)
         features = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=False)
-        require_numbers(features, None, read_rows(None, len(features)), self._columns())
+        require_numbers(features, None, read_rows(clients, len(features)), self._columns())
         return np.asarray(features)
 
     def _read(self, X: Any, y: Any, clients: Any, reset: bool = True) -> tuple[FloatArray, Any]:
@@ -275,8 +287,9 @@ class FederatedEstimator(BaseEstimator):  # type: ignore[misc]
             why = " ".join(str(error).split())
             if why.startswith("Input y contains"):
                 row = int(np.flatnonzero(~np.isfinite(np.asarray(y, dtype=np.float64)))[0])
-                rows = read_rows(clients, len(y))
-                why += f" Row {row}, client {rows.ids.tolist()[rows.owner[row]]!r}"
+                why += f" Row {row}{read_rows(clients, len(y)).of(row)}"
+            if why.startswith("could not convert") and (column := _column_of_texts(X)):
+                why += f": {column} of X holds texts; leave it out or write it as numbers"
             # scikit-learn prints some arrays in full, and says at the end what to do.
             short = why if len(why) <= _LONGEST else f"{why[: _LONGEST // 2]} ... {why[-150:]}"
             raise InvalidParameter(short) from None
@@ -307,22 +320,17 @@ class FederatedEstimator(BaseEstimator):  # type: ignore[misc]
             raise InvalidParameter(f"y={target[strange].tolist()[0]!r} is none of the two classes")
         return np.where(target == self.classes_[1], 1.0, -1.0)
 
-    def _with_intercept(self, features: FloatArray) -> FloatArray:
-        if not self.fit_intercept:
-            return features
-        return np.concatenate([features, np.ones((len(features), 1))], axis=1)
-
     def _columns(self) -> Any:
         names = getattr(self, "feature_names_in_", None)
         return list(range(self.n_features_in_)) if names is None else names.tolist()
 
     def _is_classifier(self) -> bool:
-        return self.loss == "logistic" if isinstance(self.loss, str) else (
-            isinstance(self.loss, LogisticLoss)
-        )  # fmt: skip
+        """Whether the models say a class: those of the last fit, else those of the next one."""
+        loss = self._loss_ if self.__sklearn_is_fitted__() else self.loss
+        return loss == "logistic" if isinstance(loss, str) else isinstance(loss, LogisticLoss)
 
     def _names(self) -> list[Any]:
-        return list(self.clients_.tolist())
+        return plain_ids(self.clients_)
 
     def _clusters(self, data: ClientData, n_clusters: Any) -> int:
         """The checked number of clusters."""
@@ -330,7 +338,7 @@ class FederatedEstimator(BaseEstimator):  # type: ignore[misc]
         if m == 1 and n_clusters != 1:
             raise InvalidParameter(
                 f"n_clusters={shown(n_clusters)} must be 1: all rows belong to client "
-                f"{self._names()[0]!r}"
+                f"{shown_id(self._names()[0])}"
             )
         return integer_between("n_clusters", n_clusters, 1, m, "the number of clients")
 
@@ -348,6 +356,25 @@ class FederatedEstimator(BaseEstimator):  # type: ignore[misc]
             tags.estimator_type = "regressor"
             tags.regressor_tags = RegressorTags()
         return tags
+
+
+def _column_of_texts(X: Any) -> str:
+    """The first column of a table of objects that holds no numbers, in words, or nothing."""
+    names = list(getattr(X, "columns", ()))
+    table = np.asarray(X, dtype=object)
+    for j in range(table.shape[1] if table.ndim == 2 else 0):
+        try:
+            table[:, j].astype(np.float64)
+        except (TypeError, ValueError):
+            return f"column {names[j]!r}" if names else f"column {j}"
+    return ""
+
+
+def _with_ones(features: FloatArray, wanted: bool) -> FloatArray:
+    """The features (N, d), with a column of ones where an intercept is fitted."""
+    if not wanted:
+        return features
+    return np.concatenate([features, np.ones((len(features), 1))], axis=1)
 
 
 def generator(random_state: Any) -> np.random.Generator:

@@ -31,7 +31,7 @@ from verify.estimators.losses import (
     pooled,
     step_of,
 )
-from verify.estimators.rows import is_missing
+from verify.estimators.rows import is_missing, plain_id, shown_id
 
 
 def floats_of_rows(data: ClientData, loss: Any) -> int:
@@ -216,20 +216,23 @@ def known_clusters(labels: Any, names: list[Any]) -> tuple[IntArray, int]:
         raise InvalidParameter("labels=None must hold the true cluster of each client")
     require_open("labels", labels)
     if not isinstance(labels, Mapping) and hasattr(labels, "to_dict"):  # a column of pandas
-        table = labels.to_dict()
+        table = {plain_id(name): value for name, value in labels.to_dict().items()}
         labels = table if all(name in table for name in names) else labels
     if isinstance(labels, Mapping):
-        lost = [name for name in names if name not in labels]
+        given_by_name = {plain_id(name): value for name, value in labels.items()}
+        lost = [name for name in names if name not in given_by_name]
         if lost:
-            raise InvalidParameter(f"labels has no cluster for client {lost[0]!r}")
-        values = [labels[name] for name in names]
+            raise InvalidParameter(f"labels has no cluster for client {shown_id(lost[0])}")
+        values = [given_by_name[name] for name in names]
     else:  # an array of a list of numbers and texts would make the number -1 a text
         values = list(labels) if isinstance(labels, list | tuple) else np.asarray(labels).tolist()
     if not isinstance(values, list) or len(values) != len(names):
         raise InvalidParameter(f"labels must hold {len(names)} clusters, one a client")
     for name, value in zip(names, values, strict=True):
         if is_missing(value) or not isinstance(value, Hashable):
-            raise InvalidParameter(f"labels={shown(value)} names no cluster for client {name!r}")
+            raise InvalidParameter(
+                f"labels={shown(value)} names no cluster for client {shown_id(name)}"
+            )
     given = list(dict.fromkeys(v for v in values if v != -1))
     with contextlib.suppress(TypeError):  # names of several types keep the order of their clients
         given.sort()

@@ -17,6 +17,7 @@ from trials.mixed_regression.fed_regression_kernels import smaller_grams
 from trials.models.clients import ClientData
 from trials.models.losses import LogisticLoss, SquaredLoss
 from trials.models.run_status import DIVERGENCE_BOUND
+from verify.estimators.rows import shown_id
 
 #: The penalty of the logistic loss where none is given: separable labels have no minimiser without.
 LOGISTIC_L2 = 1e-5
@@ -143,7 +144,7 @@ def minimisers(data: ClientData, loss: Any, names: Sequence[object] | None = Non
             if not np.isfinite(found[i]).all():
                 name = i if names is None else names[i]
                 raise InvalidParameter(
-                    f"loss={shown(loss)} has no finite minimiser on client {name!r}"
+                    f"loss={shown(loss)} has no finite minimiser on client {shown_id(name)}"
                 )
         return found
     try:
@@ -151,7 +152,8 @@ def minimisers(data: ClientData, loss: Any, names: Sequence[object] | None = Non
     except InvalidParameter as error:
         if names is None:
             raise
-        known = re.sub(r"client (\d+)", lambda i: f"client {names[int(i[1])]!r}", str(error))
+        ids = [f"client {shown_id(name)}" for name in names]
+        known = re.sub(r"client (\d+)", lambda i: ids[int(i[1])], str(error))
         raise InvalidParameter(known) from None
 
 

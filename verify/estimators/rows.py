@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,17 @@ class Rows:
     ----------
     ids : (m,) the clients, sorted where they can be, else in the order of their first rows.
     owner : (N,) number of each row's client.
+    told : whether somebody named the clients.
     """
 
     ids: Any
     owner: IntArray
+    told: bool = True
+
+    def of(self, row: int) -> str:
+        """The client of a row, for a message.  Empty where nobody named the clients."""
+        own = self.owner[row]
+        return f", client {shown_id(plain_ids(self.ids[own : own + 1])[0])}" if self.told else ""
 
     def client_data(self, features: FloatArray, responses: FloatArray) -> ClientData:
         """The rows client by client, each client's in their order.
@@ -53,7 +61,8 @@ def read_rows(clients: Any, n: int) -> Rows:
 
     Raises
     ------
-    InvalidParameter : a missing id, another number of ids, or a category without a row.
+    InvalidParameter : a missing id, or another number of ids.  A category without a row, as part of
+        a table has them, is no client.
 
     Examples
     --------
@@ -62,7 +71,8 @@ def read_rows(clients: Any, n: int) -> Rows:
     (['a', 'b'], [1, 0, 1])
     """
     if clients is None:
-        return Rows(ids=np.zeros(1, dtype=np.int64), owner=np.zeros(n, dtype=np.int64))
+        none = np.zeros(n, dtype=np.int64)
+        return Rows(ids=np.zeros(1, dtype=np.int64), owner=none, told=False)
     values = _array_of(clients)
     if values.shape != (n,):
         raise InvalidParameter(
@@ -72,15 +82,60 @@ def read_rows(clients: Any, n: int) -> Rows:
         row = int(np.flatnonzero(np.isnan(values))[0])
         _refuse_missing(row, values[row])
     if values.dtype.kind == "O":
-        rows = _of_objects(values)
-    elif values.dtype.kind in "iu" and n and not (values[1:] < values[:-1]).any():
+        return _of_objects(values)
+    if values.dtype.kind in "iu" and n and not (values[1:] < values[:-1]).any():
         starts = np.concatenate([[True], values[1:] != values[:-1]])
-        rows = Rows(ids=values[starts], owner=np.cumsum(starts) - 1)
-    else:
-        ids, owner = np.unique(values, return_inverse=True)
-        rows = Rows(ids=ids, owner=owner.astype(np.int64))
-    _require_a_row_each(clients, rows)
-    return rows
+        return Rows(ids=values[starts], owner=np.cumsum(starts) - 1)
+    ids, owner = np.unique(values, return_inverse=True)
+    return Rows(ids=ids, owner=owner.astype(np.int64))
+
+
+def plain_ids(ids: Any) -> list[Any]:
+    """The ids (m,) as objects by which clients are found again, and named in messages.
+
+    A time is the same client in every unit and type: NumPy's own list has numbers for nanoseconds,
+    and a date for days.
+
+    >>> days = np.array(["2024-05-01"], dtype="datetime64[D]")
+    >>> plain_ids(days) == plain_ids(days.astype("datetime64[ns]"))
+    True
+    """
+    if ids.dtype.kind in "mM":
+        return _times(ids)
+    found = ids.tolist()
+    return list(map(plain_id, found)) if ids.dtype.kind == "O" else found
+
+
+def plain_id(value: Any) -> Any:
+    """One id as `plain_ids` has it."""
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return _times(np.asarray([value]))[0]
+    if type(value) is date:
+        return datetime.combine(value, time())
+    return value
+
+
+def _times(ids: Any) -> list[Any]:
+    """Times (m,) as those of Python where these hold them: whole microseconds, years 1 to 9999."""
+    if ids.dtype.kind == "m" and np.datetime_data(ids.dtype)[0] in ("Y", "M", "generic"):
+        return list(ids)  # a month has no length
+    micro = ids.astype(f"{ids.dtype.kind}8[us]")
+    exact = (micro.astype(ids.dtype) == ids).tolist()
+    return [
+        value if same and not isinstance(value, int) else own
+        for value, same, own in zip(micro.astype(object), exact, ids, strict=True)
+    ]
+
+
+def shown_id(value: Any) -> str:
+    """A client in a message: a time as people write it.
+
+    >>> shown_id(datetime(2024, 5, 1)), shown_id("ward 3")
+    ('2024-05-01', "'ward 3'")
+    """
+    if isinstance(value, datetime):
+        return str(value).removesuffix(" 00:00:00")
+    return str(value) if isinstance(value, np.datetime64 | timedelta) else shown(value)
 
 
 def ids_of(values: Sequence[Hashable]) -> Any:
@@ -139,18 +194,6 @@ def _refuse_missing(row: int, value: object) -> None:
     raise InvalidParameter(f"clients[{row}]={shown(value)} names no client")
 
 
-def _require_a_row_each(clients: Any, rows: Rows) -> None:
-    """Refuse a categorical column with a category that owns no row."""
-    listed = getattr(getattr(clients, "cat", clients), "categories", None)
-    if listed is None or not hasattr(listed, "__iter__"):
-        return
-    without = [value for value in listed if value not in set(rows.ids.tolist())]
-    if without:
-        raise InvalidParameter(
-            f"client {shown(without[0])} has no row: leave it out of the categories of clients"
-        )
-
-
 def require_present(y: Any, clients: Any) -> None:
     """Refuse a missing target among objects, naming its client.  Floats are looked at later."""
     values = y.to_numpy() if hasattr(y, "to_numpy") else y
@@ -159,9 +202,8 @@ def require_present(y: Any, clients: Any) -> None:
     for row, value in enumerate(values):
         if is_missing(value):
             rows = read_rows(clients, len(values))
-            client = shown(rows.ids.tolist()[rows.owner[row]])
             raise InvalidParameter(
-                f"Input y contains NaN or another missing value: row {row}, client {client}"
+                f"Input y contains NaN or another missing value: row {row}{rows.of(row)}"
             )
 
 
@@ -180,10 +222,8 @@ def require_numbers(
             value = table[tuple(bad[0])]
             kind = "NaN" if np.isnan(value) else "infinity"
             where = f", column {columns[bad[0][1]]!r}" if name == "X" else ""
-            client = shown(rows.ids[rows.owner[bad[0][0]] : rows.owner[bad[0][0]] + 1].tolist()[0])
-            raise InvalidParameter(
-                f"Input {name} contains {kind}: row {bad[0][0]}, client {client}{where}"
-            )
+            row = bad[0][0]
+            raise InvalidParameter(f"Input {name} contains {kind}: row {row}{rows.of(row)}{where}")
 
 
 def require_one_constant(features: FloatArray, columns: Sequence[Any], intercept: bool) -> None:

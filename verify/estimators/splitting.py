@@ -39,12 +39,21 @@ class WholeClients(BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def split(
-        self, X: Any, y: Any = None, clients: Any = None
+        self, X: Any, y: Any = None, clients: Any = None, groups: Any = None
     ) -> Iterator[tuple[IntArray, IntArray]]:
-        """Yield (train, test) row numbers.  ``clients`` has one id a row."""
+        """Yield (train, test) row numbers.
+
+        ``clients`` has one id a row.  ``groups`` is scikit-learn's name for them, by which its
+        functions pass them where metadata routing is off.
+        """
         n = X.shape[0] if hasattr(X, "shape") else len(X)
+        clients = groups if clients is None else clients
         if clients is None:
-            raise InvalidParameter("clients=None must hold the client of each row")
+            raise InvalidParameter(
+                "clients=None must hold the client of each row.  A search passes them to the folds "
+                "and to the score where metadata routing is enabled: "
+                "sklearn.set_config(enable_metadata_routing=True)"
+            )
         owner = read_rows(clients, n).owner
         sizes = np.bincount(owner)
         folds = integer_between("n_splits", self.n_splits, 2, len(sizes), "the number of clients")
@@ -60,6 +69,12 @@ class WholeClients(BaseEstimator):  # type: ignore[misc]
             inside = fold[owner] == number
             yield np.flatnonzero(~inside), np.flatnonzero(inside)
 
-    def get_n_splits(self, X: Any = None, y: Any = None, clients: Any = None) -> int:
-        """The number of folds."""
-        return integer_between("n_splits", self.n_splits, 2)
+    def get_n_splits(
+        self, X: Any = None, y: Any = None, clients: Any = None, groups: Any = None
+    ) -> int:
+        """The number of folds, at most that of the clients where these are given."""
+        given = groups if clients is None else clients
+        if given is None:
+            return integer_between("n_splits", self.n_splits, 2)
+        most = len(read_rows(given, len(given)).ids)
+        return integer_between("n_splits", self.n_splits, 2, most, "the number of clients")

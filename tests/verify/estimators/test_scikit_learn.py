@@ -166,9 +166,6 @@ def test_pandas_gives_feature_names_and_any_client_ids():
     frame.loc[37, "age"] = np.nan
     with pytest.raises(ValueError, match=r"row 37, client 'clinic 1', column 'age'"):
         fit.fit(frame, y, clients=names)
-    of_two = pd.Categorical(["a", "b"], categories=["a", "b", "z"])
-    with pytest.raises(ValueError, match=r"client 'z' has no row"):
-        estimators.LocalModels().fit([[1.0], [2.0]], [1.0, 2.0], clients=of_two)
 
 
 def test_read_only_rows_compile_nothing_anew():
