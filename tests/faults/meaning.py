@@ -3635,8 +3635,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "verify/cli/mutating.py",
-        'if known is None or known.get("of") != of or known.get("part"):',
-        'if known is None or known.get("of") != of:',
+        'return not document.get("part") and document.get("set", 1) == _SETS[kind]',
+        'return document.get("set", 1) == _SETS[kind]',
         "a part of an interrupted claim counts as the whole",
         "verify/cli/test_mutating",
     ),

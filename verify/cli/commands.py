@@ -357,7 +357,8 @@ def check(**given: Any) -> int:
 @click.option(
     "--meaning",
     is_flag=True,
-    help="Change the meaning instead: another symbol, a lost factor, the largest term for a sum.",
+    help="Change the meaning instead: another symbol, a factor lost or added, the largest term "
+    "for a sum.",
 )
 @json_option
 @claims_option

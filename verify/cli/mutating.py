@@ -126,6 +126,9 @@ def _scratch(store: RunStore) -> Iterator[tuple[RunStore, Executor]]:
 
 #: Document -> what decides it.
 _MEANINGS = {"meaning": tell_apart, "conditions": tell_conditions_apart}
+#: Document -> the number of its set of changes, 2 where it has inserted symbols.  A document of an
+#: older set goes on where it ended.
+_SETS = {"meaning": 2, "conditions": 1}
 
 
 def _tell_apart(
@@ -134,7 +137,8 @@ def _tell_apart(
     """Decide and store every change of meaning, of formulas and of conditions.
 
     Outcomes are stored every few seconds.  What is stored for a claim as the run decided it is not
-    decided again, so that an interrupted call goes on where it was, in the middle of a claim too.
+    decided again, so that an interrupted call goes on where it was, in the middle of a claim too,
+    and where an earlier version knew fewer changes.
     """
     decided = claim_documents(store)
     scores = []
@@ -150,8 +154,8 @@ def _tell_apart(
                 score = Score(claim=name, procedure="", original=standing.mark)
                 if known is not None and known.get("of") == of:
                     score = _restore(known)
-                if known is None or known.get("of") != of or known.get("part"):
-                    head = {"profile": profile, "of": of}
+                if known is None or known.get("of") != of or not _is_whole(known, kind):
+                    head = {"profile": profile, "of": of, "set": _SETS[kind]}
                     with _Parts(directory, kind, name, {**head, "part": True}, score) as parts:
                         score = decide(examination, parts.kept)
                     _keep_meaning(directory, kind, name, head, score)
@@ -161,6 +165,11 @@ def _tell_apart(
     if not as_json:
         _print_by_procedure(scores)
     return _close(scores, as_json)
+
+
+def _is_whole(document: Mapping[str, Any], kind: str) -> bool:
+    """Whether a stored document has an outcome for every change of its kind."""
+    return not document.get("part") and document.get("set", 1) == _SETS[kind]
 
 
 class _Parts:

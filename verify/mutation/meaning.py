@@ -10,6 +10,7 @@ largest term for the sum, a square root for a logarithm, a formula that holds fo
 * *balanced*: the smallest share becomes 1/k.
 * *maximum*: a sum becomes the largest of its terms.
 * *logarithm*: a logarithm becomes 1 or a square root, and a square root becomes a logarithm.
+* *inserted*: a count that a term does not have becomes its factor (`verify.mutation.inserted`).
 
 The conclusion and the failure probability are changed so, and by `change_conditions` both sides of
 every condition.  What a changed condition covers is another set of cells.
@@ -29,6 +30,7 @@ import numpy as np
 import sympy as sp
 
 from bounds.statement import Statement, Term, evaluate
+from verify.mutation.inserted import insertions
 from verify.mutation.mutants import Mutant, variables, with_condition, with_term
 
 Role = Literal["count", "share", "size"]
@@ -100,6 +102,7 @@ def change_meaning(statement: Statement, points: Sequence[Point]) -> list[Mutant
             )
             for name, changed in changes_of(statement, term.expr, roles)
         ]
+        made += insertions(statement, term, _counts(statement, roles))
     made += list(_largest_term(statement))
     if statement.failure is not None:
         made += [
@@ -197,6 +200,13 @@ def symbols_of(statement: Statement) -> dict[str, sp.Symbol]:
     constants = {constant.symbol for constant in statement.constants}
     used: set[sp.Symbol] = set().union(*(part.free_symbols for part in parts)) - constants
     return {symbol.name: symbol for symbol in used}
+
+
+def _counts(statement: Statement, roles: Mapping[str, Role]) -> dict[str, sp.Symbol]:
+    """The counts of a statement, and the common ones with values at the points."""
+    own = symbols_of(statement)
+    known = [name for name, role in roles.items() if role == "count"]
+    return {name: own.get(name, sp.Symbol(name)) for name in known if name in own or name in COMMON}
 
 
 def _largest_term(statement: Statement) -> Iterator[Mutant]:

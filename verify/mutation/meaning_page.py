@@ -28,17 +28,18 @@ _HEAD = """\
 # Changes of meaning
 
 `cfl-verify mutate RUN --meaning` puts another symbol of the same range into each supported
-statement, drops a symbol or a factor, or takes the largest term for a sum. The claim's own
-procedure decides the changed statement. *Caught* are those that lost their support: they are
-refuted, or the evidence leaves them open. A change that keeps it is tried by other oracles
-(`docs/mutation.md`): *missed* are those that one of them refutes, *true here* those that hold
-there, *open* those of which neither is shown. Changes that are nowhere below the stated bound ask
-for less. *Not tried* are refused by the procedure.
+statement, drops a symbol or a factor, inserts a count as a factor, or takes the largest term for a
+sum. The claim's own procedure decides the changed statement. *Caught* are those that lost their
+support: they are refuted, or the evidence leaves them open. A change that keeps it is tried by
+other oracles (`docs/mutation.md`): *missed* are those that one of them refutes, *true here* those
+that hold there, *open* those of which neither is shown. *Equivalent* are inserted counts that the
+claim does not vary, where a hidden constant makes up for them. Changes that are nowhere below the
+stated bound ask for less. *Not tried* are refused by the procedure.
 
 `python -m verify.mutation.meaning_page RUN` writes this page from one run. It has {claims} claims
 with {false:,} false changes, of which {caught:,} are caught ({share}).
 """
-_COLUMNS = ("true here", "open", "asks less", "not tried")
+_COLUMNS = ("true here", "open", "equivalent", "asks less", "not tried")
 _CONDITIONS = """\
 ## Conditions
 
@@ -84,6 +85,10 @@ _CAUSES = (
     ("supported with", "The claim supports its constant with the value zero"),
     ("nowhere below", "It is nowhere below a sharper statement that has a proof or a claim"),
     ("limits in every cell", "The limits lie below it in every cell of the claim"),
+    (
+        "at every place of the claim",
+        "The claim does not vary the inserted symbol, and a hidden constant makes up for it",
+    ),
     ("holds with", "The limits lie below it in the cell in which it asks for most"),
     ("of the stated bound at", "The cell in which it asks for most cannot be simulated"),
 )
@@ -131,6 +136,7 @@ def meaning_page(
             *(_each("survived", found) + _each("unseen", found) or ["There are none."]),
             *_by_cause("Open", "open", found),
             *_by_cause("True here", "true here", found),
+            *_by_cause("Equivalent", "equivalent", found),
             "\n## Caught\n",
             *_names(found, CAUGHT),
             "",

@@ -250,8 +250,15 @@ def _factors(statement: Statement, term: Term) -> tuple[sp.Rational, ...]:
         return sp.Rational(21, 20), sp.Rational(19, 20)
     if statement.relation == r"\propto" or absorbs(statement, term):
         return ()
-    larger = (statement.relation == r"\ge") is not (_sign(_evaluated(term.expr)) < 0)
-    return tuple(1 / f for f in FACTORS) if larger else FACTORS
+    return tuple(1 / f for f in FACTORS) if asks_more_when_larger(statement, term) else FACTORS
+
+
+def asks_more_when_larger(statement: Statement, term: Term) -> bool:
+    """Whether a factor above one makes a term ask for more: in a bound from below, or below zero.
+
+    Not where both are so.
+    """
+    return (statement.relation == r"\ge") is not (_sign(_evaluated(term.expr)) < 0)
 
 
 def _without(statement: Statement, term: Term) -> Mutant:

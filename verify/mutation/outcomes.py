@@ -23,6 +23,8 @@ from verify.mutation.mutants import Mutant
 #: asks less   it follows from the original
 #: not tried   the procedure refuses it, or it wants more new trials than the cap
 #: open        a change of meaning that is still supported: nothing shows that it is false or true
+#: equivalent  an inserted symbol has one value wherever the claim is tried, and a hidden constant
+#:             makes up for it: the claim says nothing about it
 #: ========== ===================================================================================
 Outcome = Literal[
     "refuted",
@@ -35,6 +37,7 @@ Outcome = Literal[
     "asks less",
     "not tried",
     "open",
+    "equivalent",
 ]
 CAUGHT: tuple[Outcome, ...] = ("refuted", "unsupported")
 FALSE: tuple[Outcome, ...] = (*CAUGHT, "unseen", "survived")

@@ -38,6 +38,7 @@ from verify.mutation.harder import (
     log_quotient,
     nowhere_below,
 )
+from verify.mutation.inserted import absorbed, smaller_forms
 from verify.mutation.meaning import (
     Comparison,
     change_meaning,
@@ -187,7 +188,8 @@ def tell_apart(examination: Examination, kept: Kept = NOTHING_KEPT) -> Score:
 
     Whether a change that keeps its support is false is asked in another cell: the one in reach
     where it asks for most (`verify.mutation.harder`).  A change that is refuted there has
-    survived, one that holds there is true here, and any other one is open.
+    survived, one that holds there is true here, and any other one is open.  An inserted symbol is
+    not asked about where its root is refuted.
     """
     procedure = examination.procedure(examination.claim.statement)
     score = _start(examination, procedure)
@@ -196,8 +198,15 @@ def tell_apart(examination: Examination, kept: Kept = NOTHING_KEPT) -> Score:
     points = list(procedure.tried_at(examination.store))
     everything = change_meaning(examination.claim.statement, points)
     judge = _Judge(examination, procedure, {})
-    judged = tuple(kept.of(m, lambda m: judge.judge_meaning(m, points)) for m in everything)
-    return replace(score, judged=judged, n_mutants=len(judged))
+    found: dict[str, Judged] = {}
+    for mutant in everything:
+        refuted = [n for n in smaller_forms(mutant) if found[n].outcome == "refuted"]
+        if refuted:
+            why = f"as {refuted[0]} is, a smaller change"
+            found[mutant.name] = describe(mutant, "refuted", why=why)
+        else:
+            found[mutant.name] = kept.of(mutant, lambda m: judge.judge_meaning(m, points))
+    return replace(score, judged=tuple(found.values()), n_mutants=len(found))
 
 
 def tell_conditions_apart(examination: Examination, kept: Kept = NOTHING_KEPT) -> Score:
@@ -278,6 +287,9 @@ class _Judge:
         """The outcome of a change of meaning: its formula first, then the claim's own evidence."""
         with np.errstate(all="ignore"):
             original = self._examination.claim.statement
+            if (value := absorbed(original, mutant, points)) is not None:
+                why = f"{mutant.symbol} is {value:.6g} at every place of the claim"
+                return describe(mutant, "equivalent", why=why)
             found = compare(original, mutant.statement, points)
             if found == "same" and (zero := same_at_zero(original, mutant.statement, points)):
                 return describe(mutant, "true here", why=f"supported with {zero} = 0")

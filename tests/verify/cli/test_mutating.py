@@ -11,11 +11,12 @@ from click.testing import CliRunner
 from trials.run.directory import STORE_NAME
 from trials.run.store import RunStore
 from verify import session
+from verify.cli import mutating
 from verify.cli.app import application
 from verify.cli.examined import examination_of
 from verify.cli.mutating import SampleRequest, _keep, _print_by_procedure, sample_request
 from verify.mutation.examination import Standing
-from verify.mutation.outcomes import Judged
+from verify.mutation.outcomes import Judged, describe
 from verify.mutation.score import Score, _Judge
 from verify.papers import catalogue
 from verify.plan import plan
@@ -196,6 +197,46 @@ def test_an_interrupted_scan_keeps_its_part_and_goes_on(tmp_path, monkeypatch):
     assert "part" not in whole
     assert asked[3:] == [j["mutant"] for j in whole["judged"]][2:]
     assert whole["judged"][:2] == part["judged"]
+
+
+def test_a_scan_of_an_older_version_goes_on_with_the_changes_that_it_did_not_know(
+    tmp_path, monkeypatch
+):
+    """As if version 1 had not changed failure probabilities: all other outcomes are kept."""
+    directory = tmp_path / "run"
+    ran = ["run", "ifca.eq4", "--output", str(directory), "--executor", "serial"]
+    assert CliRunner().invoke(application, ran).exit_code == 0
+    asked = []
+
+    def named(_self, mutant, _points):
+        asked.append(mutant.name)
+        return describe(mutant, "open", why=f"call {len(asked)}")
+
+    monkeypatch.setattr(_Judge, "judge_meaning", named)
+    monkeypatch.setitem(
+        mutating._MEANINGS,
+        "conditions",
+        lambda *_: Score(claim="ifca.eq4", procedure="Probability", original="SUPPORTED"),
+    )
+    scan = ["mutate", str(directory), "--meaning"]
+    assert CliRunner().invoke(application, scan).exit_code == 0
+    new = [name for name in asked if name.startswith("failure probability")]
+    with RunStore.open(directory / "store.sqlite") as store:
+        whole = read_score(store, "meaning", "ifca.eq4")
+        old = [j for j in whole["judged"] if j["mutant"] not in new]
+        assert 0 < len(old) < len(asked)
+        older = {name: value for name, value in whole.items() if name != "set"}
+        store.put_document("meaning", "ifca.eq4", {**older, "judged": old})
+    asked.clear()
+    CliRunner().invoke(application, scan)
+    assert asked == new
+    with RunStore.open(directory / "store.sqlite", readonly=True) as store:
+        again = read_score(store, "meaning", "ifca.eq4")
+    assert [j for j in again["judged"] if j["mutant"] not in new] == old
+    assert [j["mutant"] for j in again["judged"]] == [j["mutant"] for j in whole["judged"]]
+    asked.clear()
+    CliRunner().invoke(application, scan)
+    assert asked == []
 
 
 def test_the_share_of_each_procedure_is_printed(capsys):

@@ -33,16 +33,18 @@ def document(procedure, **outcomes):
 FOUND = {
     "ifca.eq3": document("Probability", k_for_d="refuted", d_dropped="survived", m_for_n="open"),
     "ifca.eq4": document("Probability", k_for_d="unsupported", d_dropped="true here"),
-    "sxy.lemma4": document("Search", n_for_m="asks less", m_dropped="not tried"),
+    "sxy.lemma4": document(
+        "Search", n_for_m="asks less", m_dropped="not tried", divided_by_k="equivalent"
+    ),
 }
 
 
 def test_counts_stand_by_paper_and_procedure():
     text = meaning_page(FOUND, {}, CATALOGUE)
     title = CATALOGUE.paper("ifca.eq3").title
-    assert f"| {title} | Probability | 2 | 3 | 2 | 66.7 % | 1 | 1 | 0 | 0 |" in text
+    assert f"| {title} | Probability | 2 | 3 | 2 | 66.7 % | 1 | 1 | 0 | 0 | 0 |" in text
     title = CATALOGUE.paper("sxy.lemma4").title
-    assert f"| {title} | Search | 1 | 0 | 0 | - | 0 | 0 | 1 | 1 |" in text
+    assert f"| {title} | Search | 1 | 0 | 0 | - | 0 | 0 | 1 | 1 | 1 |" in text
 
 
 WEAKER = {
@@ -63,7 +65,7 @@ def test_changed_conditions_have_a_table_and_the_needless_ones_a_line():
     asks_more = document("Search", a="not tried")
     text = meaning_page(FOUND, {"ifca.eq3": WEAKER, "ifca.eq4": asks_more}, CATALOGUE)
     title = CATALOGUE.paper("ifca.eq3").title
-    assert f"| {title} | Probability | 1 | 3 | 2 | 66.7 % | 1 | 0 | 0 | 0 |" in text
+    assert f"| {title} | Probability | 1 | 3 | 2 | 66.7 % | 1 | 0 | 0 | 0 | 0 |" in text
     assert "those of 1 claims in none" in text.replace("\n", " ")
     assert "needed (caught):\n\n* `ifca.eq3`: many samples.\n" in text
     assert "where they are tried:\n\n* `ifca.eq3`: small step.\n" in text
@@ -83,6 +85,7 @@ def test_every_list_has_its_reasons_and_the_caught_ones_stand_too():
     assert "## Missed\n\n* `ifca.eq3`, d dropped: survived of x\\_1." in text
     assert "## Open\n\nopen of x\\_1 (1):\n\n* `ifca.eq3`: m for n.\n" in text
     assert "## True here\n\ntrue here of x\\_1 (1):\n\n* `ifca.eq4`: d dropped.\n" in text
+    assert "## Equivalent\n\nequivalent of x\\_1 (1):\n\n* `sxy.lemma4`: divided by k.\n" in text
     assert text.endswith("## Caught\n\n* `ifca.eq3`: k for d.\n* `ifca.eq4`: k for d.\n")
     assert "## Missed\n\nThere are none." in meaning_page({}, {}, CATALOGUE)
 

@@ -664,7 +664,7 @@ def test_a_change_of_meaning_is_judged_by_its_formula_its_trials_and_other_cells
     monkeypatch.setattr(
         one, "_elsewhere", lambda _mutant, found: asked.append(found) or (elsewhere, "elsewhere")
     )
-    mutant = SimpleNamespace(statement=None, name="m", kind="meaning", words="w")
+    mutant = SimpleNamespace(statement=None, name="m", kind="meaning", words="w", symbol=None)
     found = one.judge_meaning(mutant, [])
     assert (found.outcome, found.why) == (outcome, why)
     assert found.verdict.startswith("REFUTED") is (outcome == "refuted")
