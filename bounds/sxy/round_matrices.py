@@ -112,7 +112,7 @@ FLOOR_IN_KAPPA = statement(
     "The error does not grow with kappa",
     'after Theorem 3, "scales linearly in kappa" (for the error: not in the paper)',
     kind="rate",
-    quantifiers=r"\forall s,\kappa,\sigma,N,\ n_i\ge40d",
+    quantifiers=r"\forall s,\kappa,\sigma,\rho,N,\ n_i\ge40d",
     observed=ORACLE_FLOOR.observed,
     relation=r"\propto",
     terms=(Term(name="floor", expr=sigma**2 * d / (rho * N)),),

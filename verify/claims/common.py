@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from bounds.statement import Statement, evaluate
+from bounds.statement import Statement, evaluate, exponent
 from trials.checks import InvalidParameter
 from trials.run.cell import Params
 from trials.run.store import Table
@@ -33,6 +33,29 @@ Point = Mapping[str, Any]
 
 class CannotTry(InvalidParameter):
     """The procedure cannot try the statement that it was given.  The message gives the reason."""
+
+
+def refuse_untried(
+    statement: Statement, names: Collection[str], expr: sp.Expr | None = None
+) -> None:
+    """Refuse a statement with a symbol of which the cells try no exponent.
+
+    Its rate would be supported with any power of that symbol.
+
+    Parameters
+    ----------
+    names : of the symbols whose exponents are tried, or whose powers the claim checks elsewhere.
+    expr : the product of powers that is tried, by default the statement's right-hand side.
+
+    Raises
+    ------
+    CannotTry : The message names the symbols.
+    """
+    tried = statement.expr if expr is None else expr
+    others = tried.free_symbols - {constant.symbol for constant in statement.constants}
+    untried = [s.name for s in others if s.name not in names and exponent(tried, s) != 0]
+    if untried:
+        raise CannotTry(f"{statement.id}: no exponent of {', '.join(sorted(untried))} is tried")
 
 
 def log_bound(statement: Statement, constants: Mapping[str, float]) -> Callable[[Point], float]:

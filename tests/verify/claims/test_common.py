@@ -1,15 +1,18 @@
 """What the claims of several papers share: the observed quantile at a stated probability."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import sympy as sp
 
-from bounds.statement import Term
+from bounds.statement import Constant, Term
 from tests.verify.procedures.test_stored_trials import stated
 from tests.verify.toys import METHODS
 from trials.run.store import Table
-from verify.claims.common import explicit, stated_quantile
-from verify.procedures.base import Observed, Sampling
+from verify.claims.common import CannotTry, explicit, refuse_untried, stated_quantile
+from verify.papers import catalogue
+from verify.procedures.base import PROFILES, Observed, Sampling
 
 
 @pytest.mark.parametrize("failure", [0.0, 0.004, 0.05, 0.25, 0.5, 0.999, 1.0, 3.0])
@@ -62,3 +65,29 @@ def test_the_slack_is_a_quantile_of_each_trials_own_ratio():
         table = Table(columns=METHODS.columns, values=values, failed=lost, reasons=reasons)
         (slack,) = claim.present([Observed(params={"tag": 1}, table=table)]).slack
         assert slack.median == pytest.approx(1.0 / ratio)
+
+
+RATES = sorted(name for name, claim in catalogue().items() if claim.statement.kind == "rate")
+
+
+@pytest.mark.parametrize("name", RATES)
+def test_a_rate_is_refused_with_a_symbol_of_which_no_exponent_is_tried(name):
+    """Its exponents would be those of the statement with any power of the symbol."""
+    claim = catalogue()[name]
+    unheard = sp.Symbol("unheard", positive=True)
+    terms = tuple(replace(t, expr=t.expr * unheard) for t in claim.statement.terms)
+    changed = replace(claim, statement=replace(claim.statement, terms=terms))
+    with pytest.raises(CannotTry, match="no exponent of unheard is tried"):
+        changed.build(PROFILES[claim.smallest_profile])
+
+
+def test_a_symbol_that_cancels_and_a_constant_need_no_exponent():
+    x, y, c = sp.symbols("x y c", positive=True)
+    constant = Constant(symbol=c, low=0.0, high=1.0, generous="high", meaning="a factor")
+    claim = stated("deterministic", terms=(Term(name="t", expr=c * x * sp.sqrt(y) / sp.sqrt(y)),))
+    known = replace(claim, constants=(constant,))
+    refuse_untried(known, ("x",))
+    with pytest.raises(CannotTry, match="no exponent of y is tried"):
+        refuse_untried(known, ("x",), c * x * y)
+    with pytest.raises(CannotTry, match="no exponent of x is tried"):
+        refuse_untried(known, ())

@@ -39,7 +39,7 @@ from trials.experiments.ifca.step import STEP, TRAJECTORY
 from trials.experiments.ifca.step_sizes import STEP_SIZES
 from trials.run.cell import Params
 from verify.claim import Deferred, Finding, claim, row, table
-from verify.claims.common import CannotTry, explicit
+from verify.claims.common import CannotTry, explicit, refuse_untried
 from verify.claims.ifca.cells import (
     AT_OPTIMUM,
     C_1,
@@ -439,6 +439,7 @@ def contraction(statement: Statement, profile: Profile) -> Contraction:
         (1_000_000, 1_000_000_000, 64, 3, 0.1, 0.45),
         (10_000_000, 10_000_000, 10_000, 8, 1000, 0.49),
     )
+    refuse_untried(statement, ())
     return Contraction(
         name=statement.id,
         sampling=Sampling(experiment=TRAJECTORY, max_trials=min(profile.max_trials, 1024)),
@@ -459,6 +460,10 @@ def rate_rows(gap: float) -> list[Row]:
         *((*base[:6], p) for p in (0.2, 0.1, 0.02, 0.0075)),
         (1_000_000, 64_000, 1024, 3, 64, gap, 0.1),
     ]
+
+
+#: The symbols whose exponents a floor's cells try.
+RATE_SYMBOLS = ("m", "n", "d", "p", "sigma")
 
 
 def rate_regressors(params: Params) -> dict[str, float]:
@@ -496,6 +501,7 @@ def own_step_cells(rows: Sequence[Row], gap: tuple[float, float]) -> tuple[Param
 @claim("ifca.thm1-floor", bo.FLOOR_RATE, hidden=HIDDEN)
 def floor_rate(statement: Statement, profile: Profile) -> Rate:
     """The smallest cluster's error after one step from its optimum, own step sizes."""
+    refuse_untried(statement, RATE_SYMBOLS)
     rows = [*rate_rows(AT_OPTIMUM), (65_536, 160_000, 256, 3, 4, AT_OPTIMUM, 0.01)]
     return Rate(
         name=statement.id,

@@ -30,9 +30,15 @@ from trials.experiments.gaussian import LEAST_SQUARES
 from trials.experiments.ifca.step import N_STEPS, TRAJECTORY
 from trials.run.cell import Params
 from verify.claim import Finding, claim
-from verify.claims.common import CannotTry
+from verify.claims.common import CannotTry, refuse_untried
 from verify.claims.ifca.cells import in_every_direction, values
-from verify.claims.ifca.one_step import own_step_cells, rate_regressors, rate_rows, stated_exponents
+from verify.claims.ifca.one_step import (
+    RATE_SYMBOLS,
+    own_step_cells,
+    rate_regressors,
+    rate_rows,
+    stated_exponents,
+)
 from verify.claims.ifca.whole_run import ACCURACY
 from verify.decisions.means import Knowledge
 from verify.procedures.base import Observed, Presentation, Profile, Sampling
@@ -106,6 +112,7 @@ def near_optimal(statement: Statement, profile: Profile) -> Rate:
             f"{statement.id}: the error would have the exponent {power} in T, and every cell is "
             f"read after {N_STEPS} steps"
         )
+    refuse_untried(statement, RATE_SYMBOLS, MINIMAX_RATE * statement.expr)
 
     def at_the_end(params: Params) -> dict[str, float]:
         """A cell in the statement's symbols, T being the stated number of steps there."""

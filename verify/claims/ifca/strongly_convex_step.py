@@ -42,7 +42,7 @@ from trials.experiments.ifca.strongly_convex import SC_STEP
 from trials.run.cell import Params
 from trials.run.experiment import Experiment
 from verify.claim import Finding, claim, row, table
-from verify.claims.common import ExactLog, Point, explicit
+from verify.claims.common import ExactLog, Point, explicit, refuse_untried
 from verify.claims.ifca.lemma_3 import CONDITION, LAM
 from verify.claims.ifca.ruling_cells import (
     crowd_cells,
@@ -409,6 +409,7 @@ def rates(
 ) -> Rate:
     """The exponents of the statement's term in the named symbols."""
     (term,) = statement.terms
+    refuse_untried(statement, names)
     notation = statement.publication.notation
     return Rate(
         name=statement.id,

@@ -12,6 +12,7 @@ import sympy as sp
 from bounds.render import latex
 from bounds.statement import Statement
 from trials.run.cell import Params
+from verify.claims.common import refuse_untried
 from verify.claims.searching import Observed, search
 from verify.decisions.domain import Domain, Ranges
 from verify.decisions.measures import LOG_RATIO
@@ -87,6 +88,7 @@ def power_law(
     sides : the side on which an exponent may lie; by default that of the statement's relation.
     """
     (term,) = statement.terms
+    refuse_untried(statement, regressors(cells[0]))
     side = RELATIONS[statement.relation]
     return Rate(
         name=statement.id,

@@ -52,7 +52,7 @@ from bounds.sxy.deviation import (
     LEMMA_12,
 )
 from bounds.sxy.symbols import V
-from trials.checks import FloatArray, IntArray
+from trials.checks import FloatArray, IntArray, InvalidParameter
 from trials.experiments.sxy.deviation import (
     BALL,
     DIRECTION,
@@ -67,7 +67,7 @@ from trials.models.federated_data import client_sizes, imbalance
 from trials.run.cell import Params
 from trials.run.store import Table
 from verify.claim import Finding, claim
-from verify.claims.common import Point, explicit
+from verify.claims.common import Point, explicit, refuse_untried
 from verify.claims.searching import search
 from verify.claims.sxy.pages import beside_bound, with_figures
 from verify.decisions.domain import Choice, Interval, IntRange, Ranges
@@ -456,6 +456,7 @@ def eq_32_rate(statement: Statement, profile: Profile) -> Rate:
     ]
     (term,) = statement.terms
     names = {"d": "$d$", "M": "$M$", "skew": r"$\chi^2(n)+1$"}
+    refuse_untried(statement, names)
     return Rate(
         name=statement.id,
         sampling=Sampling(experiment=DIRECTION, max_trials=min(profile.max_trials, 192)),
@@ -479,25 +480,50 @@ def eq_32_rate(statement: Statement, profile: Profile) -> Rate:
     )
 
 
+#: Features and clusters, each with another number of points that the models shatter.
+SHAPES = (
+    *((6, 3), (2, 8), (3, 6), (4, 5), (6, 4), (3, 8)),
+    *((5, 5), (6, 5), (4, 8), (5, 8), (6, 8)),
+)
+#: The points that the construction of `.shattering` gives.  They do not depend on the statement.
+SHAPE_OF = {d * (k - 1): (d, k) for d, k in SHAPES}
+
+
 @claim("sxy.uniform-32-in-k", EQ_32_IN_K)
 def eq_32_in_k(statement: Statement, profile: Profile) -> Rate:
-    """Two to eight clusters in two to six dimensions, 6 to 42 points."""
-    shapes = ((6, 2), (2, 5), (5, 3), (3, 5), (2, 8), (6, 4), (6, 5), (4, 8), (5, 8), (6, 8))
-    points = [int(evaluate(statement.definitions[V], {"d": d, "k": k})) for d, k in shapes]
+    """Three to eight clusters in two to six dimensions, 12 to 42 points.
+
+    The stated V is compared with the deviation over the points of the construction.  The dimension
+    is a regressor of its own: it must have no power besides that in V.
+    """
     (term,) = statement.terms
+
+    def regressors(params: Params) -> dict[str, float]:
+        d, k = SHAPE_OF[params["V"]]
+        stated = float(evaluate(statement.definitions[V], {"d": d, "k": k}))
+        return {"V": stated, "d": float(d), "M": float(params["M"])}
+
+    def known(params: Params) -> None:
+        if params["V"] not in SHAPE_OF:
+            listed = ", ".join(map(str, SHAPE_OF))
+            raise InvalidParameter(f"V={params['V']} must be one of {listed}: d(k-1) of a shape")
+
+    names = {"V": "$d(k-1)$", "d": "$d$ beside $d(k-1)$", "M": "$M$"}
+    refuse_untried(statement, names)
     return Rate(
         name=statement.id,
         sampling=Sampling(experiment=WEIGHTED_SUP, max_trials=min(profile.max_trials, 128)),
-        cells=tuple({"M": m, "V": each} for each in points for m in (3000, 6000, 12_000, 24_000)),
+        cells=tuple({"M": m, "V": each} for each in SHAPE_OF for m in (3000, 6000, 12_000, 24_000)),
         statistic=lambda table: table["sup"],
-        regressors=lambda params: {"V": float(params["V"]), "M": float(params["M"])},
+        regressors=regressors,
         stated={
             name: StatedRate(
                 exponent=statement.power(term.name, sp.Symbol(name)), side="equals", symbol=symbol
             )
-            for name, symbol in {"V": "$d(k-1)$", "M": "$M$"}.items()
+            for name, symbol in names.items()
         },
         observable="the supremum over the subsets of the points",
+        validate=known,
         margin=0.1,
     )
 

@@ -22,7 +22,7 @@ from bounds.sxy.every_start import EVERY_START, EVERY_START_AS_PRINTED
 from bounds.sxy.symbols import d, m
 from trials.experiments.sxy.chosen_start import CHOSEN_START
 from verify.claim import Finding, row, table
-from verify.claims.common import CannotTry
+from verify.claims.common import refuse_untried
 from verify.claims.sxy.moments import sampling
 from verify.decisions.rates import Side
 from verify.procedures.base import Profile
@@ -54,8 +54,7 @@ def lost(statement: Statement, profile: Profile) -> Rate:
     """Dimensions 44 to 130 with d^2/10 clients, 4 to 13 for each dimension."""
     (term,) = statement.terms
     stated = term.expr.subs(statement.definitions)
-    if stated.free_symbols - {d, *(c.symbol for c in statement.constants)}:
-        raise CannotTry(f"{statement.id}: the cells vary the dimension alone")
+    refuse_untried(statement, ("d",), stated)
     side: Side = "at most" if statement.relation == r"\le" else "at least"
     exponent = float(d * stated.diff(d) / stated)
     return Rate(

@@ -58,7 +58,7 @@ from trials.run.cell import Params
 from trials.run.experiment import Experiment
 from trials.run.store import Table
 from verify.claim import Finding, claim, row, table
-from verify.claims.common import CannotTry
+from verify.claims.common import CannotTry, refuse_untried
 from verify.decisions.constants import Direction
 from verify.decisions.rates import Side
 from verify.decisions.thresholds import log_grid
@@ -392,7 +392,7 @@ def _rate(
     trials: int = 64,
 ) -> Rate:
     """Exponents of a column's mean in some of the cells' sizes, from the statement's term."""
-    _only(statement, ("d", "m", "delta", "sigma"))
+    refuse_untried(statement, ("d", "m", "delta", "sigma"))
     (term,) = statement.terms
     _in_unit(statement, term.expr)
     side: Side = "equals" if statement.relation == "=" else "at most"
@@ -440,7 +440,7 @@ def _gap(
     trials: int = QUICK_TRIALS,
 ) -> Rate:
     """All exponents of a term, its own definitions among the regressors."""
-    _only(statement, ("m", "delta", "sigma", *names))
+    refuse_untried(statement, ("m", "delta", "sigma", *names))
     (term,) = statement.terms
     _in_unit(statement, term.expr)
 
@@ -541,13 +541,6 @@ def prop_1_rate_no_gap(statement: Statement, profile: Profile) -> Rate:
 # -- thresholds ------------------------------------------------------------------------------------
 
 
-def _only(statement: Statement, names: Sequence[str]) -> None:
-    """Refuse a statement that names a size which the cells do not vary."""
-    named = {s.name for term in statement.terms for s in term.expr.free_symbols}
-    if unknown := named - {*names, *(c.name for c in statement.constants)}:
-        raise CannotTry(f"{statement.id}: the cells do not vary {', '.join(sorted(unknown))}")
-
-
 def _in_unit(statement: Statement, expr: sp.Expr) -> None:
     """Refuse a term that is not in the unit of the statistics, delta^2 + sigma^2."""
     delta, sigma = sp.symbols("delta sigma")
@@ -572,7 +565,7 @@ def threshold_m(statement: Statement, profile: Profile) -> Threshold:
     Equal shares are left out: there both residuals are at the threshold.  The number of cells
     decides the width of the limits, since no power law holds exactly at finite sizes.
     """
-    _only(statement, ("d", "p"))
+    refuse_untried(statement, ("d", "p"))
     cells = tuple(
         {"d": d, "k": 2, "l": 2, "p": p}
         for p, dimensions in (
@@ -613,7 +606,7 @@ def threshold_m(statement: Statement, profile: Profile) -> Threshold:
 )
 def threshold_l(statement: Statement, profile: Profile) -> Threshold:
     """Subspaces of 8 to 90 dimensions."""
-    _only(statement, ("k",))
+    refuse_untried(statement, ("k",))
     cells = tuple({"k": k} for k in (8, 9, 11, 13, 16, 19, 23, 27, 32, 38, 45, 54, 64, 76, 90))
     return Threshold(
         statement=statement,

@@ -50,7 +50,7 @@ from trials.models import mixture as mx
 from trials.run.cell import Params
 from trials.run.store import Table
 from verify.claim import Finding, claim
-from verify.claims.common import Point, explicit
+from verify.claims.common import Point, explicit, refuse_untried
 from verify.claims.searching import search
 from verify.claims.sxy.local_spectrum import SPECTRAL
 from verify.decisions.domain import Choice, IntRange, LogInterval, Ranges
@@ -344,16 +344,24 @@ LINEAR_IN_KAPPA = Finding(
 @claim("sxy.floor-in-kappa", FLOOR_IN_KAPPA, finding=LINEAR_IN_KAPPA)
 def floor_in_kappa(statement: Statement, profile: Profile) -> Rate:
     """One to 1024 local steps close to the largest size, so that kappa is nearly their number."""
+    shapes = ((8, 4, 0.1, 1), (8, 1, 1.0, 1), (40, 4, 1.0, 1), (24, 2, 0.3, 1))
     cells = [
-        {"M": m, "n": 160, "d": d, "sigma": sigma, "s": 4**i, "gamma": 0.95}
-        for i in range(6)
-        for m, d, sigma in ((8, 4, 0.1), (8, 1, 1.0), (60, 4, 1.0), (24, 2, 0.3))
+        {"M": m, "n": 160, "d": d, "sigma": sigma, "s": s, "gamma": 0.95}
+        | ({"profile": "one-small", "ratio": float(ratio)} if ratio > 1 else {})
+        for s in (1, 4, 16, 128, 1024)
+        for m, d, sigma, ratio in (*shapes, (24, 1, 1.0, 3), (40, 2, 0.3, 9))
     ]
     return _rate(
         statement,
         cells,
         "floor_squared",
-        {"kappa": r"$\kappa$", "sigma": r"$\sigma$", "d": "$d$", "N": "$N$"},
+        {
+            "kappa": r"$\kappa$",
+            "sigma": r"$\sigma$",
+            "d": "$d$",
+            "rho": r"$\rho$",
+            "N": "$N$",
+        },
         "the squared error of a cluster after rounds with the true labels, its expectation over "
         "the noise",
         trials=min(profile.max_trials, 16),
@@ -480,6 +488,7 @@ def _rate(
     margin: float,
 ) -> Rate:
     (term,) = statement.terms
+    refuse_untried(statement, names)
     stated = {
         name: StatedRate(
             exponent=statement.power(term.name, sp.Symbol(name)),

@@ -47,7 +47,7 @@ from bounds.sxy.symbols import cosine, gamma_0, q, t
 from trials.experiments.sxy.iteration import CROSSING, PROJECTION, lengths
 from trials.run.cell import Params
 from verify.claim import Finding, claim
-from verify.claims.common import CannotTry, Point, explicit, log_of
+from verify.claims.common import CannotTry, Point, explicit, log_of, refuse_untried
 from verify.claims.searching import search
 from verify.decisions.domain import Choice, Interval, IntRange, LogInterval
 from verify.decisions.measures import DIFFERENCE, LOG_DIFFERENCE, LOWEST, log_or_lowest
@@ -452,8 +452,7 @@ def rounds_in_k(statement: Statement, profile: Profile) -> Rate:
     )
     exponent = statement.power(statement.terms[0].name, sp.Symbol("k"))
 
-    if statement.expr.free_symbols - {sp.Symbol("k"), sp.Symbol("C")}:
-        raise CannotTry(f"{statement.id}: the cells compare growth in k only")
+    refuse_untried(statement, ("k",))
     return Rate(
         name=statement.id,
         sampling=Sampling(experiment=CROSSING, max_trials=min(profile.max_trials, 256)),

@@ -2,14 +2,19 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import scipy
+import sympy as sp
 
 from bounds.statement import evaluate
+from trials.checks import InvalidParameter
+from trials.experiments.sxy.deviation import expected_supremum
 from verify.claims.common import log_of
 from verify.claims.sxy import deviation
+from verify.claims.sxy.shattering import shattered
 from verify.procedures.base import PROFILES
 
 
@@ -92,3 +97,42 @@ def test_two_cells_of_36_have_wrong_labels_and_a_bound_below_one_half():
     for cell in few:
         right = (1 - _wrong(40, 1.0)) ** (cell["M"] - cell.get("n_many", 0))
         assert right < 1e-9  # no client is wrong, which is what the changed bound asks for
+
+
+@pytest.mark.parametrize(("d", "k"), [(2, 8), (3, 6), (4, 5)])
+def test_the_points_of_a_shape_are_those_that_the_models_shatter(d, k):
+    """The subsets are picked by the losses themselves, whatever the statement says."""
+    found = max(shattered(d, k, np.random.default_rng(seed)) for seed in range(3))
+    assert deviation.SHAPE_OF[found] == (d, k)
+
+
+def exponents_in_k(definition):
+    """The exponents of the exact expectations in a stated V, in d beside it and in M."""
+    stated = deviation.EQ_32_IN_K
+    claim = replace(
+        deviation.eq_32_in_k, statement=replace(stated, definitions={deviation.V: definition})
+    )
+    rate = claim.build(PROFILES["quick"])
+    rows = [rate.regressors(cell) for cell in rate.cells]
+    logs = np.log([[row[name] for name in ("V", "d", "M")] for row in rows])
+    design = np.column_stack([np.ones(len(rows)), logs])
+    sups = [expected_supremum(deviation.WEIGHTED_SUP.check(cell)) for cell in rate.cells]
+    return np.linalg.lstsq(design, np.log(sups), rcond=None)[0][1:]
+
+
+def test_a_stated_number_of_points_with_another_power_of_d_or_k_has_other_exponents():
+    """The true number is V = d (k - 1): d^2 (k - 1) is V d, and d (k - 1)^2 is V^2 / d."""
+    d, k = sp.symbols("d k")
+    true = exponents_in_k(d * (k - 1))
+    assert true == pytest.approx([0.5, 0.0, 0.5], abs=0.03)
+    assert exponents_in_k(d**2 * (k - 1)) == pytest.approx(true - [0, true[0], 0], abs=1e-9)
+    squared = np.array([true[0] / 2, true[1] + true[0] / 2, true[2]])
+    assert exponents_in_k(d * (k - 1) ** 2) == pytest.approx(squared, abs=1e-9)
+    assert abs(exponents_in_k(d * k) - [0.5, 0.0, 0.5]).max() > 0.15
+
+
+def test_a_number_of_points_of_no_shape_is_refused():
+    rate = deviation.eq_32_in_k.build(PROFILES["quick"])
+    with pytest.raises(InvalidParameter, match="V=13 must be one of 12, 14, 15"):
+        rate.override({"V": 13})
+    assert {cell["V"] for cell in rate.override({"V": 14}).cells} == {14}
