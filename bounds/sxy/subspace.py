@@ -105,7 +105,9 @@ LEMMA_5 = statement(
     reading=(
         "$H/\\sqrt\\epsilon$ has no unit. The proof of the lemma gives $C=16$ and $C'=3.35$ for "
         "$dN\\ge2$. It needs $\\tan\\gamma(1+1/k)^{-2t}H\\le\\sqrt\\epsilon$, and Lemma 15 bounds "
-        "$\\tan\\gamma$ by $22dN^{11}$."
+        "$\\tan\\gamma$ by $22dN^{11}$. The law of the start gives $C=5/2$, with which the lemma "
+        "is tried. With it the lemma also holds without $k$ and without $H$ (sxy.lemma5-sharp), "
+        "and up to $d=10^9$ without $d$."
     ),
     uses=("sxy.lemma4", "sxy.lemma15"),
 )
