@@ -81,7 +81,8 @@ def _number(name: str, text: str) -> int | float | str:
 def select(catalogue: Mapping[str, T], texts: Sequence[str]) -> list[tuple[Selection, T]]:
     """Claims named on the command line, or all claims.  Errors list the valid names.
 
-    A name may hold ``*`` and ``?`` wild cards.  A claim that is named twice is tried once.
+    A name may hold ``*`` and ``?`` wild cards.  A claim that is named twice is tried once, also
+    where its values are named in another order: twice would halve its level of error.
     """
     if not texts:
         return [(Selection(claim=name, values={}), claim) for name, claim in catalogue.items()]
@@ -102,7 +103,11 @@ def select(catalogue: Mapping[str, T], texts: Sequence[str]) -> list[tuple[Selec
             )
             for name in names
         ]
-    return list({str(selection): (selection, claim) for selection, claim in chosen}.values())
+    different: dict[tuple[str, frozenset[tuple[str, Any]]], tuple[Selection, T]] = {}
+    for selection, claim in chosen:
+        key = selection.claim, frozenset(selection.values.items())
+        different.setdefault(key, (selection, claim))
+    return list(different.values())
 
 
 def _some(names: Iterable[str]) -> str:

@@ -11,6 +11,7 @@ import os
 import platform
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -28,13 +29,13 @@ from trials.run.provenance import enumerate_few, run_code
 from trials.run.store import RunStore, StoreError
 from verify.commands import repeating
 from verify.deciding import Decided, try_claims
-from verify.decisions.familywise import Allocation
+from verify.decisions.familywise import PAPER_SHARE, Allocation
 from verify.evidence import Verdict
-from verify.levels import allocate_levels
+from verify.levels import allocate_levels, paper_of
 from verify.papers import Catalogue, ClaimsFile, catalogue
 from verify.plan import Plan, Planned, plan
 from verify.procedures.base import PROFILES
-from verify.stored import claim_document, read_time, report_damage
+from verify.stored import claim_document, claim_documents, read_time, report_damage
 
 #: Family-wise error level of a whole run, split over its claims.
 FAMILYWISE_LEVEL = 0.05
@@ -169,6 +170,7 @@ def execute(
     decided = _read_decided(store, prepared.claims, config.profile)
     open_claims = [p for p in prepared.claims if str(p.selection) not in decided]
     # Before anything is written: a refused run stays as it was.
+    _refuse_overspent(store, config, allocation, [str(p.selection) for p in open_claims])
     refuse_other_code(store, [e for p in open_claims if (e := p.procedure.experiment())])
     with _timed(store):
         _put_papers(store, known, prepared.claims)
@@ -186,7 +188,7 @@ def execute(
             "run_id": store.path.parent.name,
             "profile": config.profile,
             "seed": config.seed,
-            "executor": type(executor).__name__,
+            "executor": executor.kind,
             **(read_time(store) or {}),
             "finished": _now(),
             "familywise_level": config.level,
@@ -201,6 +203,35 @@ def execute(
         },
     )
     return outcomes
+
+
+def _refuse_overspent(
+    store: RunStore, config: RunConfig, allocation: Allocation, open_claims: Sequence[str]
+) -> None:
+    """Refuse claims that would take more of the level of error than their paper has.
+
+    The share of a paper is split over its full list of claims.  A list that has grown since claims
+    were decided leaves less than what the new list would give to the others.
+
+    Raises
+    ------
+    StoreError
+        When the levels of decided claims and of those to be tried exceed a paper's share.
+    """
+    spent: dict[str, float] = defaultdict(float)
+    for name, document in claim_documents(store).items():
+        if name not in open_claims and document.get("profile") == config.profile:
+            spent[paper_of(name)] += document["evidence"]["level"]
+    for name in open_claims:
+        spent[paper_of(name)] += allocation.levels.get(name, 0.0)
+    share = PAPER_SHARE * config.level
+    for paper, level in spent.items():
+        if level > share * (1 + 1e-9):
+            raise StoreError(
+                f"{store.path}: the list of claims of {paper} has changed since this run decided "
+                f"some of them, and the levels of error of all would add up to {level:.3g}, more "
+                f"than the paper's {share:.3g}; start a new run"
+            )
 
 
 @contextmanager

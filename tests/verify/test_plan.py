@@ -12,7 +12,7 @@ from verify.papers import catalogue
 from verify.plan import plan, weaker
 from verify.procedures.base import PROFILES
 from verify.procedures.constants import Constants
-from verify.selection import parse_selection
+from verify.selection import parse_selection, select
 
 
 def planned(*texts):
@@ -133,3 +133,12 @@ def test_a_claim_that_is_named_twice_is_planned_once():
     ]
     assert found[:2] == ["ifca.eq4", "ifca.eq3"]
     assert found.count("ifca.eq4") == found.count("ifca.eq3") == 1
+
+
+def test_values_in_another_order_are_the_same_claim():
+    """They were two, which halved the level of error of each."""
+    texts = "ifca.a[m=5,d=10]", "ifca.a[d=10,m=5]", "ifca.a[m=5]", "ifca.*[d=10.0,m=5]"
+    found = select({"ifca.a": 1, "ifca.b": 2}, texts)
+    assert [(str(selection), claim) for selection, claim in found] == [
+        ("ifca.a[m=5,d=10]", 1), ("ifca.a[m=5]", 1), ("ifca.b[d=10.0,m=5]", 2)
+    ]  # fmt: skip

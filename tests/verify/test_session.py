@@ -148,6 +148,30 @@ def test_the_familywise_level_is_split_by_paper_and_searches_take_no_share(tmp_p
     assert set(summary["environment"]) >= {"python", "numpy", "numba", "platform"}
 
 
+@pytest.mark.parametrize("over", [False, True])
+def test_a_list_of_claims_that_grew_does_not_spend_more_than_the_papers_share(tmp_path, over):
+    """The first claim had the level of a shorter list: with the other one it fills the share."""
+    config = RunConfig(claims=SAMPLED[:1], level=0.04)
+    with session.create(tmp_path / "run", config) as store:
+        executed(store, config)
+        document = store.document("claim", SAMPLED[0])
+        earlier = 0.04 * 0.25 - document["evidence"]["level"] * (1 - 0.01 * over)
+        document["evidence"]["level"] = earlier
+        store.put_document("claim", SAMPLED[0], document)
+        both = replace(config, claims=SAMPLED)
+        before = store.documents("claim"), store.document("run", "plan")
+        if over:
+            with pytest.raises(StoreError, match=r"of ifca has changed .* paper's 0\.01; start a"):
+                executed(store, both)
+            assert (store.documents("claim"), store.document("run", "plan")) == before
+        else:
+            executed(store, both)
+            assert sum(levels_of(store).values()) == pytest.approx(0.01, rel=1e-12)
+            # A larger profile decides both again, at the levels of the present list.
+            executed(store, replace(both, profile="standard"))
+            assert sum(levels_of(store).values()) == pytest.approx(2 * (0.01 - earlier))
+
+
 def without_times(documents):
     return {name: {**d, "seconds": 0.0} for name, d in documents.items()}
 
