@@ -30,7 +30,7 @@ def show_status(*, run: str, as_json: bool, claims_files: Sequence[str]) -> None
     with store:
         documents = claim_documents(store)
         wanted = _read_planned(store, config, claims_files)
-        cells = store.status()
+        experiments = list(_experiments(store, store.status()))
     verdicts = {name: mark(documents[name]) if name in documents else "pending" for name in wanted}
     # A run that was extended decides its claims again: those of the smaller profile are to come.
     earlier = {
@@ -39,7 +39,6 @@ def show_status(*, run: str, as_json: bool, claims_files: Sequence[str]) -> None
         if (before := documents.get(name, {}).get("profile", config.profile)) != config.profile
     }
     n_decided = sum(name in documents and name not in earlier for name in wanted)
-    experiments = list(_experiments(cells))
     found = {
         "run": str(directory),
         "profile": config.profile,
@@ -96,7 +95,7 @@ def _read_planned(store: RunStore, config: RunConfig, claims_files: Sequence[str
         return list(config.claims)
 
 
-def _experiments(cells: Sequence[CellStatus]) -> Iterator[dict[str, Any]]:
+def _experiments(store: RunStore, cells: Sequence[CellStatus]) -> Iterator[dict[str, Any]]:
     """Totals of each experiment, with the id of one stored trial."""
     by_name: dict[str, list[CellStatus]] = {}
     for cell in cells:
@@ -109,7 +108,7 @@ def _experiments(cells: Sequence[CellStatus]) -> Iterator[dict[str, Any]]:
             "trials": sum(cell.n_trials for cell in group),
             "failed": sum(cell.n_failed for cell in group),
             "worker_seconds": sum(cell.seconds for cell in group),
-            "trial": f"{name}:{stored.number:016x}:0" if stored else "",
+            "trial": _a_trial(store, stored) if stored else "",
         }
 
 
@@ -201,9 +200,24 @@ def _holds(store: RunStore, trial: str) -> bool:
     wanted = parse_trial_id(trial)
     return any(
         (cell.experiment, cell.number) == (wanted.experiment, wanted.cell)
-        and wanted.index < cell.n_trials
+        and wanted.index // _block_size(cell) in store.blocks(cell.experiment, cell.params)
         for cell in store.status()
+        if cell.n_blocks
     )
+
+
+def _block_size(cell: CellStatus) -> int:
+    """Trials of a block, of a cell with blocks."""
+    return cell.n_trials // cell.n_blocks
+
+
+def _a_trial(store: RunStore, cell: CellStatus) -> str:
+    """The id of the first stored trial of a cell with blocks.
+
+    A run that was stopped may lack the first block and hold the second.
+    """
+    first = min(store.blocks(cell.experiment, cell.params)) * _block_size(cell)
+    return f"{cell.experiment}:{cell.number:016x}:{first}"
 
 
 def check_run(

@@ -6,18 +6,21 @@ import io
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from rich.console import Console
 
+from tests.trials.toys import TOY
 from trials.run.block import WrongValues
+from trials.run.engine import trial_id
 from trials.run.origin import Origin, load, user_module_name
-from trials.run.store import CellStatus
+from trials.run.store import CellStatus, RunStore
 from verify.cli import exits, progress
 from verify.cli.catalogue import _lines, _same
 from verify.cli.describe import _spread
 from verify.cli.exits import explain
 from verify.cli.running import _announce
-from verify.cli.runs import _experiments
+from verify.cli.runs import _experiments, _holds
 from verify.cli.verdicts import (
     as_data,
     exit_code,
@@ -229,12 +232,25 @@ def test_the_totals_of_an_experiment_are_sums_over_its_cells() -> None:
         )  # fmt: skip
 
     cells = [status("toy", 1, 0), status("other", 2, 0), status("toy", 255, 3), status("toy", 4, 1)]
-    toy, other = _experiments(cells)
+    # A run that was stopped may lack a cell's first blocks: its first trial is in the third one.
+    store: Any = SimpleNamespace(blocks=lambda name, params: {4, 2, 3})
+    toy, other = _experiments(store, cells)
     assert toy == {
         "experiment": "toy", "cells": 3, "trials": 400, "failed": 4, "worker_seconds": 2.0,
-        "trial": "toy:00000000000000ff:0",
+        "trial": "toy:00000000000000ff:200",
     }  # fmt: skip
     assert (other["cells"], other["trial"]) == (1, "")
+
+
+def test_a_run_holds_the_trials_of_its_blocks_and_no_others(tmp_path) -> None:
+    """Trials were counted from zero, also where the first block was missing."""
+    with RunStore.create(tmp_path / "a", root_seed=0, config={}) as store:
+        size = TOY.block_size
+        for block in (1, 3):
+            store.put_block(TOY, {}, block, np.zeros((size, 2)))
+        held = [i for i in range(5 * size) if _holds(store, trial_id(TOY, {}, i))]
+        assert held == [*range(size, 2 * size), *range(3 * size, 4 * size)]
+        assert not _holds(store, trial_id(TOY, {"mean": 1.0}, size))
 
 
 # -- claims ----------------------------------------------------------------------------------------
