@@ -9,8 +9,11 @@ A run is a directory with one store file in it.  A name is read in this order:
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 from trials.run.store import StoreError
@@ -46,6 +49,22 @@ def find_run(name: str | os.PathLike[str]) -> Path:
         f"{shorten(repr(text))}: no run here (no {STORE_NAME}); name a run directory, one "
         f"below {RUNS}/, or `{LATEST}`"
     )
+
+
+def make_run_directory(stem: str) -> Path:
+    """Make the directory of a new run below ``./runs``, named by a stem and the time of now.
+
+    It is made at once, because another run may start in the same second.  The second run of a
+    second is numbered ``-2``.
+    """
+    RUNS.mkdir(exist_ok=True)
+    name = f"{stem}-{datetime.now(UTC):%Y%m%dT%H%M%S}"
+    for i in itertools.count(1):
+        path = RUNS / (name + (f"-{i}" if i > 1 else ""))
+        with contextlib.suppress(FileExistsError):
+            path.mkdir()
+            break
+    return path
 
 
 def known_runs() -> Iterator[Path]:

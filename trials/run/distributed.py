@@ -97,6 +97,8 @@ class DistributedExecutor(Executor):
     InvalidParameter : When the package is missing, or nothing usable answers at the address.
     """
 
+    kind = "distributed"
+
     def __init__(self, address: str, n_jobs: int | None = None) -> None:
         super().__init__()
         try:

@@ -90,6 +90,8 @@ class Executor:
     Methods are called from one thread.
     """
 
+    #: The name by which a user asks for it.
+    kind: str = "serial"
     capacity: int = 1
     #: Number of workers that can compute calls at the same time.  Splitting work into more parts
     #: gains nothing.

@@ -112,6 +112,8 @@ class _Worker:
 class ProcessExecutor(Executor):
     """Spawned worker processes, for trials that hold the GIL."""
 
+    kind = "processes"
+
     def __init__(self, n_jobs: int) -> None:
         super().__init__()
         self.capacity = 2 * n_jobs
@@ -265,6 +267,8 @@ class ThreadExecutor(Executor):
     a call starts a process of its own and waits for its answer.  With one thread there is no
     process, and a call runs when its result is requested.
     """
+
+    kind = "threads"
 
     def __init__(self, n_jobs: int) -> None:
         super().__init__()

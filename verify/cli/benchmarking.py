@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, fields, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from trials.checks import InvalidParameter, integer_between
-from trials.run.directory import RUNS, STORE_NAME, find_run
-from trials.run.executors import Executor, ExecutorError
+from trials.run.directory import STORE_NAME, find_run, make_run_directory
+from trials.run.executors import Executor
 from trials.run.store import RunStore
 from trials.run.store.limits import is_name
 from verify import session
@@ -29,6 +28,7 @@ from verify.benchmark.running import Result, run
 from verify.cli import exits, screen
 from verify.cli.screen import definition, paragraph, print_json, say, table
 from verify.cli.signals import interruptible
+from verify.cli.stopping import stoppable
 from verify.decisions.sequences import check_level
 from verify.evidence import Figure
 from verify.session import RunConfig
@@ -128,13 +128,13 @@ def benchmark(workers: Executor, asked: Asked) -> int:
     if asked.grid:
         diagram = _grid(wanted, asked.grid, asked.grid_size, rules)
         interruptible()
-        with _open(asked, wanted) as store, _stoppable(store):
+        with _open(asked, wanted) as store, _stoppable(store, asked):
             _phase(store, diagram, workers, asked.as_json)
         return exits.EXPECTED
     wanted = replace(wanted, **rules).checked()
     _check(asked, wanted)
     interruptible()
-    with _open(asked, wanted) as store:
+    with _open(asked, wanted) as store, _stoppable(store, asked):
         result = _run(store, wanted, workers, asked.as_json)
         drawn_too = [] if asked.curves is None else _curves(store, wanted, asked.curves)
         document = pages.document(result, drawn_too)
@@ -313,11 +313,11 @@ def _open(asked: Asked, wanted: Benchmark) -> RunStore:
                 f"{asked.run_name} has the seed {stored}: leave out --seed {asked.seed}"
             )
         return store
-    seed, output = asked.seed, asked.output
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
-    base = f"benchmark-{wanted.name}-{seed}-{stamp}"
-    taken = (RUNS / (base + (f"-{i}" if i > 1 else "")) for i in range(1, 1000))
-    directory = Path(output) if output is not None else next(p for p in taken if not p.exists())
+    seed = asked.seed
+    if asked.output is not None:
+        directory = Path(asked.output)
+    else:
+        directory = make_run_directory(f"benchmark-{wanted.name}-{seed}")
     store = session.create(directory, RunConfig(seed=seed, level=wanted.level))
     store.put_document("run", "plan", {"claims": []})
     store.put_document("run", "kind", {"benchmark": wanted.name})
@@ -336,21 +336,16 @@ def _run(store: RunStore, wanted: Benchmark, executor: Executor, as_json: bool) 
             )
 
     store.put_document("benchmark", wanted.name, {"benchmark": wanted.document()})
-    with _stoppable(store):
-        return run(store, wanted, executor, told)
+    return run(store, wanted, executor, told)
 
 
-@contextmanager
-def _stoppable(store: RunStore) -> Iterator[None]:
+def _stoppable(store: RunStore, asked: Asked) -> AbstractContextManager[None]:
     """Work on a run that names the command by which it goes on when it is stopped."""
-    directory = shlex.quote(str(store.path.parent))
-    go_on = f"finished blocks are kept; the same command with --run {directory} continues"
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise exits.Stopped(exits.INTERRUPTED, f"interrupted: {go_on}") from None
-    except ExecutorError as error:
-        raise exits.Stopped(exits.USAGE, f"{error}; {go_on}") from error
+    instead = " in place of --output" if asked.output is not None else ""
+    name = shlex.quote(str(store.path.parent))
+    return stoppable(
+        f"finished blocks are kept; the same command with --run {name}{instead} continues"
+    )
 
 
 def _curves(store: RunStore, wanted: Benchmark, n_trials: int) -> list[Figure]:

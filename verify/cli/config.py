@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import itertools
 import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from trials.checks import InvalidParameter
-from trials.run.directory import RUNS
+from trials.run.directory import make_run_directory
 from trials.run.executors import Executor
 from verify.cli.workplaces import claim_workers
 from verify.session import FAMILYWISE_LEVEL, RunConfig
@@ -60,15 +57,7 @@ class Settings:
         """The run directory: the one that was named, or a new one, made here, below ``./runs``."""
         if self.output is not None:
             return Path(self.output)
-        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
-        name = f"{self.config.profile}-{self.config.seed}-{stamp}"
-        RUNS.mkdir(exist_ok=True)
-        for i in itertools.count(1):
-            path = RUNS / (name + (f"-{i}" if i > 1 else ""))
-            with contextlib.suppress(FileExistsError):
-                path.mkdir()  # at once: another run may start in the same second
-                break
-        return path
+        return make_run_directory(f"{self.config.profile}-{self.config.seed}")
 
     def workers(self, n_claims: int | None = None) -> Executor:
         """The executor that the settings ask for.  See `claim_workers`."""
@@ -93,7 +82,10 @@ def settings(flags: Mapping[str, Any], config_file: str | None) -> Settings:
         raise InvalidParameter(
             f"output={output!r} must name a directory, in printable characters only"
         )
-    executor = chosen("executor")
+    # A flag that says where blocks are computed replaces all that the file says of it.
+    places = "executor", "scheduler"
+    flagged = any(flags.get(name) is not None for name in places)
+    executor, scheduler = (flags.get(n) if flagged else file.get(n) for n in places)
     if executor is not None and executor not in _EXECUTORS:
         raise InvalidParameter(
             f"executor={_spell(executor)} must be one of {', '.join(_EXECUTORS)}; a cluster is "
@@ -104,7 +96,7 @@ def settings(flags: Mapping[str, Any], config_file: str | None) -> Settings:
         output=output,
         jobs=chosen("jobs"),
         executor=executor,
-        scheduler=chosen("scheduler"),
+        scheduler=scheduler,
         claims_files=tuple(chosen("claims_files", ())),
     )
 

@@ -13,16 +13,16 @@ from typing import Any
 from rich.console import Console
 
 from trials.run import engine
-from trials.run.block import TrialsRaised, WrongValues
 from trials.run.directory import find_run
-from trials.run.executors import Executor, ExecutorError
-from trials.run.store import Hindered, RunStore, StoreError
+from trials.run.executors import Executor
+from trials.run.store import RunStore, StoreError
 from verify import session
 from verify.cli import exits, screen
 from verify.cli.config import settings
 from verify.cli.progress import display
 from verify.cli.screen import paragraph, say
 from verify.cli.signals import interruptible
+from verify.cli.stopping import stoppable
 from verify.cli.verdicts import as_data, exit_code, print_closing, tally
 from verify.cli.workplaces import claim_workers
 from verify.papers import Catalogue, catalogue, record_files, recorded_files
@@ -30,8 +30,6 @@ from verify.plan import Plan
 from verify.session import Outcome, RunConfig
 from verify.stored import claim_documents, holds_benchmarks
 
-#: What to do about an experiment that is wrong itself: its code will be another one.
-_MEND = "mend the experiment and start a new run, as changed code does not continue this one"
 #: Claims that are not run and still get a line each.
 _FEW = 3
 
@@ -151,27 +149,16 @@ def _execute(
     directory = store.path.parent
     go_on = f"finished blocks are kept; continue with `{exits.program()} resume {_name(directory)}`"
     command = shlex.join(["cfl-verify", *sys.argv[1:]])
-    try:
-        with display(to) as listener:
-            outcomes = session.execute(
-                store,
-                config,
-                executor,
-                listener,
-                commands=[command],
-                papers=papers,
-                prepared=plan,
-            )
-    except KeyboardInterrupt:
-        raise exits.Stopped(exits.INTERRUPTED, f"interrupted: {go_on}") from None
-    except (TrialsRaised, WrongValues) as error:
-        raise exits.Stopped(exits.USAGE, f"{error}; {_MEND}") from error
-    except (ExecutorError, Hindered) as error:
-        raise exits.Stopped(exits.USAGE, f"{error}; {go_on}") from error
-    except (MemoryError, OSError) as error:
-        if isinstance(error, BrokenPipeError):  # the reader has ended, and no line reaches it
-            raise
-        raise exits.Stopped(exits.USAGE, f"{exits.explain(error)[1]}; {go_on}") from error
+    with stoppable(go_on), display(to) as listener:
+        outcomes = session.execute(
+            store,
+            config,
+            executor,
+            listener,
+            commands=[command],
+            papers=papers,
+            prepared=plan,
+        )
     code = exit_code(outcomes, [file.path.name for file in papers.files])
     if as_json:
         screen.print_json(_document(outcomes, directory, config, code))

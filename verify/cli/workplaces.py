@@ -32,6 +32,11 @@ def workers(kind: str | None, jobs: int | None, scheduler: str | None) -> Execut
     require_jobs(jobs, "jobs")  # a flag or a line of a file
     if scheduler is None:
         return make_executor(kind or "threads", jobs)
+    if kind is not None:
+        raise InvalidParameter(
+            f"executor={kind!r} computes here and scheduler={scheduler!r:.200} on its cluster: "
+            "leave one of them out"
+        )
     if not scheduler.isprintable() or not scheduler.strip():
         raise InvalidParameter(f"scheduler={scheduler!r} must be an address like tcp://host:8786")
     try:
@@ -84,7 +89,7 @@ def benchmark_workers(flags: Mapping[str, Any]) -> Executor:
     once, and load the estimators meanwhile.
     """
     jobs, kind = flags["jobs"], flags["executor"]
-    if kind is None and os.name == "posix":
+    if kind is None and flags["scheduler"] is None and os.name == "posix":
         kind = "serial" if jobs == 1 else "processes"
     found = workers(kind, jobs, flags["scheduler"])
     asked = any(value for name, value in flags.items() if name not in _NOTHING_ASKED)

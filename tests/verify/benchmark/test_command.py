@@ -1,6 +1,7 @@
 """``cfl-verify benchmark`` as a person uses it."""
 
 import csv
+import errno
 import json
 import re
 import threading
@@ -11,7 +12,7 @@ from click.testing import CliRunner
 
 from trials.run.directory import STORE_NAME
 from trials.run.executors import ExecutorError
-from trials.run.store import RunStore
+from trials.run.store import Hindered, RunStore
 from verify import session
 from verify.benchmark import isolated
 from verify.benchmark.design import NAMED, Benchmark
@@ -202,12 +203,18 @@ def test_a_benchmark_that_ships_is_changed_in_what_is_given(given, vary, wanted,
     [
         (KeyboardInterrupt(), 130, "interrupted"),
         (ExecutorError("a worker is lost"), 3, "error: a worker is lost"),
+        (OSError(errno.ENOSPC, "No space left on device"), 3, "error: No space left on device"),
+        (Hindered("a: disk is full"), 3, "error: a: disk is full"),
+        (MemoryError(), 3, "error: out of memory"),
     ],
 )
 def test_work_that_is_stopped_names_the_run_that_keeps_it(
     call, monkeypatch, asked, stopped, code, why
 ):
-    """A table, and a diagram, which before named no run after an interrupt."""
+    """A table, and a diagram, which before named no run after an interrupt.
+
+    A full disk named none, and who followed the line was told to leave out --output.
+    """
 
     def stop(*_):
         raise stopped
@@ -215,8 +222,31 @@ def test_work_that_is_stopped_names_the_run_that_keeps_it(
     monkeypatch.setattr(benchmarking, "diagrams" if asked else "run", stop)
     found, out, err = call(*TWO, *asked, "--output", "a run")
     assert (found, out) == (code, "")
-    go_on = "finished blocks are kept; the same command with --run 'a run' continues"
+    go_on = (
+        "finished blocks are kept; the same command with --run 'a run' in place of --output "
+        "continues"
+    )
     assert err == f"{why}{': ' if code == 130 else '; '}{go_on}\n"
+
+
+def test_an_export_that_fails_names_the_run_that_holds_the_table(call, monkeypatch, tmp_path):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device", "t.csv")
+
+    monkeypatch.setattr(benchmarking.pages, "write", full)
+    arguments = ["--trials", "8", "--export", "t.csv"]
+    (tmp_path / "runs").mkdir()
+    monkeypatch.setattr(benchmarking, "make_run_directory", lambda stem: Path("runs") / stem)
+    code, out, err = call(*TWO, *arguments)
+    assert (code, out) == (3, "")
+    assert err.splitlines()[-1] == (
+        "error: 't.csv': No space left on device; finished blocks are kept; the same command with "
+        "--run runs/benchmark-own-0 continues"
+    )
+    assert call(*TWO, *arguments, "--run", "runs/benchmark-own-0")[0] == 3  # as it was told
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    assert call(*TWO, *arguments, "--run", "runs/benchmark-own-0")[0] == 0
 
 
 def test_a_diagram_is_printed_with_its_counts_and_stored(call, monkeypatch, tmp_path):

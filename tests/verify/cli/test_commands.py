@@ -418,13 +418,13 @@ def test_flags_win_over_the_configuration_file(tmp_path):
     assert invoke("run", "--config", file).exit_code == 0
     with store_of(tmp_path / "from-file") as store:
         assert store.root_seed == 11
-        assert store.document("run", "summary")["executor"] == "Executor"
+        assert store.document("run", "summary")["executor"] == "serial"
         assert list(store.documents("claim")) == ["ifca.eq3"]
     flags = ["--seed", 12, "--executor", "threads", "--output", tmp_path / "from-flags"]
     invoke("run", "ifca.lemma1-init-as-printed", "--config", file, *flags)
     with store_of(tmp_path / "from-flags") as store:
         assert store.root_seed == 12
-        assert store.document("run", "summary")["executor"] == "ThreadExecutor"
+        assert store.document("run", "summary")["executor"] == "threads"
         assert list(store.documents("claim")) == ["ifca.lemma1-init-as-printed"]
 
 

@@ -7,6 +7,7 @@ from datetime import datetime
 import pytest
 
 from trials.checks import InvalidParameter
+from trials.run import directory
 from verify import session
 from verify.cli import config
 from verify.papers import catalogue
@@ -39,13 +40,13 @@ def test_runs_of_one_second_are_numbered_from_two(tmp_path, monkeypatch):
             return cls(2026, 1, 2, 3, 4, 5, tzinfo=tz)
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(config, "datetime", Clock)
+    monkeypatch.setattr(directory, "datetime", Clock)
     settings = config.settings({"seed": 7}, None)
     # Each is made at once: two runs that start together had one directory, and one was refused.
     names = [settings.directory().name for _ in range(1200)]
     ends = ("", *(f"-{i}" for i in range(2, 1201)))
     assert names == [f"quick-7-20260102T030405{end}" for end in ends]
-    assert {path.name for path in config.RUNS.iterdir()} == set(names)
+    assert {path.name for path in directory.RUNS.iterdir()} == set(names)
 
 
 FILE = {
@@ -79,6 +80,9 @@ def test_a_flag_that_is_given_wins_over_the_file_and_zero_is_given(tmp_path, giv
     from_file = {n: tuple(v) if isinstance(v, list) else v for n, v in FILE.items()}
     one = {**absent, given: FLAGS[given]}
     assert read(absent, str(path)) == from_file
+    # A flag that says where blocks are computed replaces all that the file says of it.
+    if given in ("executor", "scheduler"):
+        from_file |= {"executor": None, "scheduler": None}
     assert read(one, str(path)) == {**from_file, given: FLAGS[given]}
     assert read(one, None) == {**DEFAULTS, given: FLAGS[given]}
     assert read({}, None) == DEFAULTS

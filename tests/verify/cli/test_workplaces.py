@@ -16,9 +16,11 @@ from verify.cli.config import Settings
 from verify.deciding import load_claims
 
 
-@pytest.mark.parametrize("kind", [None, "threads", "processes"])
+@pytest.mark.parametrize(
+    ("kind", "scheduler"),
+    [(None, None), ("threads", None), ("processes", None), (None, "tcp://host:8786")],
+)
 @pytest.mark.parametrize("jobs", [None, 1, 3])
-@pytest.mark.parametrize("scheduler", [None, "tcp://host:8786"])
 def test_every_setting_reaches_the_executor(
     kind: str | None, jobs: int | None, scheduler: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -40,9 +42,10 @@ def test_a_number_of_workers_out_of_range_is_refused_before_any_is_made(
 ) -> None:
     made: list[Any] = []
     monkeypatch.setattr(workplaces, "make_executor", lambda *a, **k: made.append(a))
+    kind = None if scheduler else "threads"
     with pytest.raises(InvalidParameter, match=rf"jobs={jobs} must be an integer from 1 to"):
-        workplaces.workers("threads", jobs, scheduler)
-    workplaces.workers("threads", MAX_JOBS, scheduler)
+        workplaces.workers(kind, jobs, scheduler)
+    workplaces.workers(kind, MAX_JOBS, scheduler)
     assert len(made) == 1
 
 
@@ -59,6 +62,27 @@ def test_an_address_that_dask_refuses_in_its_own_way_is_one_line(
     assert "give the address of a running dask scheduler" in str(found.value)
     with pytest.raises(type(error)):  # without an address it is no fault of an address
         workplaces.workers(None, None, None)
+
+
+@pytest.mark.parametrize("kind", ["serial", "threads", "processes"])
+def test_an_executor_beside_a_scheduler_is_refused(kind: str) -> None:
+    """It was passed over in silence."""
+    with pytest.raises(InvalidParameter, match=f"executor='{kind}' computes here and scheduler='t"):
+        workplaces.workers(kind, None, "tcp://host:8786")
+    flags = {"jobs": 2, "executor": kind, "scheduler": "tcp://host:8786", "name": "few-samples"}
+    with pytest.raises(InvalidParameter, match="leave one of them out"):
+        workplaces.benchmark_workers(flags)
+
+
+@pytest.mark.parametrize("jobs", [None, 1, 2])
+def test_a_benchmark_on_a_scheduler_has_no_executor_of_its_own(
+    jobs: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(workplaces, "workers", lambda *given: asked.append(given))
+    flags = {"jobs": jobs, "executor": None, "scheduler": "tcp://host:8786", "name": None}
+    workplaces.benchmark_workers(flags)
+    assert asked == [(None, jobs, "tcp://host:8786")]
 
 
 @pytest.mark.parametrize("address", ["", "  ", "tcp://a\nb", "\x1b"])
