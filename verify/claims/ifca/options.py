@@ -8,8 +8,8 @@ shorter by the share of the participants.
 
 Algorithm. One iteration of `trials.ifca.options` with identities from the losses.
 
-Computation. The ratio of two displacements of the same model.  Subsets are enumerated: seeds are
-tried until each subset of the size was drawn, and each counts once.
+Computation. The factor between two displacements of the same model, as vectors.  Subsets are
+enumerated: seeds are tried until each subset of the size was drawn, and each counts once.
 
 Reference. TIT 2022, Algorithm 2.
 """
@@ -74,6 +74,24 @@ def _measure_moves(point: Point, found: OptionsResult) -> FloatArray:
     return np.asarray(found.models[0] - _data(point)[1])
 
 
+def factor_between(step: FloatArray, other: FloatArray) -> float:
+    """The factor by which ``other`` becomes ``step``, plus the length of what it cannot give.
+
+    The second part is zero for multiples, and in units of ``other``.  So two steps of the stated
+    ratio of lengths that point in different directions have another value.
+
+    Examples
+    --------
+    >>> x = np.array([3.0, 4.0])
+    >>> factor_between(-2.0 * x, x), factor_between(np.array([4.0, -3.0]), x)
+    (-2.0, 1.0)
+    """
+    squared = float(np.sum(other * other))
+    factor = float(np.sum(step * other)) / squared
+    apart = float(np.linalg.norm(step - factor * other))
+    return factor + apart / math.sqrt(squared)
+
+
 @claim("ifca.alg2-option-equality", OPTION_EQUALITY)
 def option_equality(statement: Statement, profile: Profile) -> Search:
     """The most popular model, whole sets and random subsets of clients."""
@@ -92,7 +110,7 @@ def option_equality(statement: Statement, profile: Profile) -> Search:
         averages = IfcaOptions(n_participants=few(point), averaging="model")
         # a step of one is a multiple of every other step
         unit_step = _measure_moves(point, _step(point, 1.0, averages, 1))[j]
-        return float(np.linalg.norm(_measure_moves(point, found)[j]) / np.linalg.norm(unit_step))
+        return factor_between(_measure_moves(point, found)[j], unit_step)
 
     def symbols(point: Point) -> Point:
         found, j = popular(point)
@@ -120,8 +138,8 @@ def participation(statement: Statement, profile: Profile) -> Search:
             moves[tuple(found.participants[0].tolist())] = _measure_moves(point, found)
             seed += 1
         full = _measure_moves(point, _step(point, point["gamma"], IfcaOptions(), 0))
-        mean = sum(moves.values()) / len(moves)
-        return float(np.sum(mean * full) / np.sum(full * full))
+        mean = np.asarray(sum(moves.values()) / len(moves))
+        return factor_between(mean, full)
 
     domain = {
         **DATA,

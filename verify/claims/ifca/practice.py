@@ -38,6 +38,7 @@ from trials.run.experiment import Experiment
 from trials.run.store import Table
 from verify.claim import Finding, claim, row, table
 from verify.claims.common import Point
+from verify.claims.ifca.options import factor_between
 from verify.claims.searching import search
 from verify.decisions.domain import IntRange, LogInterval, Ranges
 from verify.decisions.means import SHARE, Knowledge
@@ -358,7 +359,7 @@ def _length_of_one_step(point: Point) -> float:
     n_shared = point["shared"]
     together = _shared(point, n_shared)[0][0, :n_shared]
     mean = _shared(point, 0)[0][:, :n_shared].mean(axis=0)
-    return float(together @ mean / (mean @ mean))
+    return factor_between(together, mean)
 
 
 def shared(statement: Statement, profile: Profile, *, observed: Callable[[Point], float]) -> Search:
