@@ -180,12 +180,12 @@ def _rounds(id_: str, title: str, setting: str) -> Statement:
         id_,
         title,
         "Fig. 5, left; Appendix D.3",
-        r"P(\text{rounds}\ge\tfrac12\,\text{printed})",
+        r"P(\tfrac12\,\text{printed}\le\text{rounds}\le200)",
         quantifiers=r"n=400",
         reading=(
-            "'Around' is read as at least half as many, in most runs. A trial is one run, and a "
-            "run that never matches counts as more. Neither the loss nor the number of local steps "
-            f"is printed. Section 5's ten steps are taken. {setting} "
+            "'Around' is read as at least half as many, in most runs. A trial is one run, and one "
+            "that does not match within 200 rounds does not show it. Neither the loss nor the "
+            f"number of local steps is printed. Section 5's ten steps are taken. {setting} "
         )
         + _PENALTY,
         **_LIKELY,

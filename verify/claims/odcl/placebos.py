@@ -150,6 +150,10 @@ PLACEBOS: dict[str, Entry] = {
     ),
     "odcl.fig5-left-rounds": (
         Control(name="a method that matches in two rounds", columns={"rounds": 2.0}),
+        Placebo(
+            name="a run that never matches",
+            columns={"rounds": lambda _table, cell: np.asarray(cell["T"]), "matched": 0.0},
+        ),
     ),
     "odcl.fig5-left-flat": (
         Control(

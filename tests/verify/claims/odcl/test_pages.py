@@ -153,8 +153,11 @@ def test_the_event_of_an_experiment_happens_in_these_trials(name, columns, expec
 def test_half_of_the_printed_rounds_are_those_of_the_step(step, rounds):
     procedure = catalogue()["odcl.fig5-left-rounds"].build(PROFILES["quick"])
     (cell,) = (one for one in procedure.cells if one["step"] == step)
-    rows = observed(ROUNDS, cell, rounds=[rounds / 2 - 1, rounds / 2, rounds])
+    rows = observed(ROUNDS, cell, rounds=[rounds / 2 - 1, rounds / 2, rounds], matched=[1, 1, 1])
     assert procedure.statistic(rows.table, cell)[:3].tolist() == [0, 1, 1]
+    # a run that never matches has all rounds that it may take
+    never = observed(ROUNDS, cell, rounds=[cell["T"]] * 3, matched=[0, 0, 0])
+    assert procedure.statistic(never.table, cell)[:3].tolist() == [0, 0, 0]
 
 
 def test_with_600_samples_ifcas_curve_of_ten_runs_ends_below_that_of_odcl():
