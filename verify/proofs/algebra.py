@@ -254,7 +254,7 @@ class Algebra:
     def reduced(self, poly: Poly) -> Poly:
         """The polynomial with r^q replaced by v, for each root r of order q of a value v."""
         require(len(poly) <= _SIZE and poly.total_degree() <= 4 * _EXPONENT, "too large")
-        for i, (q, value) in self.powers.items():
+        for i, (q, value) in reversed(self.powers.items()):
             while poly.degrees()[i] >= q:
                 parts, poly = poly.to_dict(), 0 * self.one
                 for e, coefficient in parts.items():

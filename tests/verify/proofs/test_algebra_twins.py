@@ -443,3 +443,16 @@ def test_a_failure_is_accepted_exactly_where_the_claim_fails_and_all_given_holds
         with pytest.raises(Rejected):
             check_failure(statement, values)
     assert goal_of(statement).variables == ("x",)
+
+
+def test_roots_of_roots_are_reduced_at_once():
+    """With r^2 = x and s^2 = 1 + r, the product s^2 r is r + x.  It stayed r + r^2."""
+    algebra = Algebra(("x",), [(">=", "x")])
+    inner = ["^", "x", "1/2"]
+    s, _ = algebra.quotient(["^", ["+", "1", inner], "1/2"])
+    r, _ = algebra.quotient(inner)
+    assert algebra.reduced(s**2 * r) == r + algebra.gens[0]
+    assert algebra.reduced(s**4) == 1 + 2 * r + algebra.gens[0]
+    again = algebra.reduced(s**5 * r**3)
+    assert again == algebra.reduced(again)
+    assert max(again.degrees()[i] for i in algebra.powers) == 1
