@@ -8995,6 +8995,278 @@ MEANINGS: tuple[Meaning, ...] = (
         "two experiments share a design number and so their streams",
         "trials/run/test_origin",
     ),
+    Meaning(
+        "verify/claims/ifca/strangers.py",
+        'profile="one-small", p_min=4e-6)',
+        'profile="one-small", p_min=4e-4)',
+        "the cluster that millions of strangers visit has 4000 clients and not 40",
+        "verify/claims/ifca/test_claims",
+        missed=True,
+    ),
+    Meaning(
+        "verify/papers.py",
+        "        if sha256 in found:\n            continue\n        if not",
+        "        if sha256 in found or path in {f.path for f in files}:\n"
+        "            continue\n"
+        "        if not",
+        "a file that is named now counts as the recorded one whatever it holds",
+        "verify/test_papers",
+        missed=True,
+    ),
+    Meaning(
+        "trials/clustering/sparse/newton.py",
+        "first, part = _huber(square, lam * w[e], delta)",
+        "first, part = _huber(square, lam, delta)",
+        "points wider than a register are pulled without weights",
+        "trials/clustering/test_sparse_kernels",
+    ),
+    Meaning(
+        "trials/clustering/convex/newton.py",
+        "        sums[1, i] = acc",
+        "        sums[1, i] += acc",
+        "the row sums of a product go into the next one",
+        "trials/clustering/test_convex_kernels",
+    ),
+    Meaning(
+        "verify/decisions/rates.py",
+        "median = np.median(e[0::2], axis=0)",
+        "median = np.median(e, axis=0)",
+        "the measured trials help to choose their window",
+        "verify/decisions/test_rates",
+        missed=True,
+    ),
+    Meaning(
+        "verify/arithmetic.py",
+        'if line.startswith("flags")), [])',
+        'if line.startswith("flags")), _NEEDED)',
+        "a processor whose instructions are not told has all of them",
+        "verify/test_arithmetic",
+    ),
+    Meaning(
+        "trials/sources.py",
+        "    resolved = path.resolve()\n    if not _INSTALLED",
+        "    resolved = path.absolute()\n    if not _INSTALLED",
+        "a link to an installed package is the user's code",
+        "trials/test_sources",
+        missed=True,
+    ),
+    Meaning(
+        "verify/cli/benchmarking.py",
+        "if name is None and len(documents) > 1:",
+        "if name is None and len(documents) > 2:",
+        "of two stored benchmarks the first is taken",
+        "verify/benchmark/test_command",
+        missed=True,
+    ),
+    Meaning(
+        "verify/testing/strategies.py",
+        "counts = draw(sizes(m, max_n, equal=equal))\n    if simple or draw(st.sampled",
+        "counts = draw(sizes(m, max_n, equal=equal and simple))\n    if simple or draw(st.sampled",
+        "clients have unequal numbers of rows where equal ones are asked for",
+        "verify/testing/test_strategies",
+        missed=True,
+    ),
+    Meaning(
+        "verify/mutation/examination.py",
+        "demand.experiment.block_size * (demand.n_blocks - stored)",
+        "demand.experiment.block_size * demand.n_blocks",
+        "trials that the run holds count as new ones",
+        "verify/mutation/test_score",
+        missed=True,
+    ),
+    Meaning(
+        "trials/clustering/kmeans/iteration.py",
+        "        nearest_sq[far] = 0.0  # taken\n",
+        "",
+        "two empty clusters take the same point",
+        "trials/clustering/test_kmeans",
+    ),
+    Meaning(
+        "trials/laws/step_tail.py",
+        "if not usable.all() else -math.inf",
+        "if not usable.any() else -math.inf",
+        "intervals without a finite bound have no share of the tail",
+        "trials/laws/test_step_tail",
+    ),
+    Meaning(
+        "verify/procedures/constants.py",
+        "return whole, self._samples(whole)",
+        "return whole, samples",
+        "the pilot decides and the whole budget is shown",
+        "verify/procedures/test_constants",
+    ),
+    Meaning(
+        "trials/run/machine.py",
+        "    apart = (a != b) & ~(np.isnan(a) & np.isnan(b))\n"
+        "    if not (np.isfinite(a[apart]).all() and np.isfinite(b[apart]).all()):\n"
+        "        return None\n",
+        "    apart = (a != b) & ~(np.isnan(a) & np.isnan(b))\n"
+        "    if np.isnan(a[apart]).any() or np.isnan(b[apart]).any():\n"
+        "        return None\n",
+        "an infinite value is next to the largest float",
+        "trials/run/test_machine",
+    ),
+    Meaning(
+        "trials/clustering/sparse/newton.py",
+        "if gradient(lanes, f, v, g) < value:",
+        "if gradient(lanes, f, v, g) <= value:",
+        "a step that leaves F as it was has lowered it",
+        "trials/clustering/test_sparse_kernels",
+        missed=True,
+    ),
+    Meaning(
+        "verify/decisions/search.py",
+        "max(left, budget // 8)",
+        "left",
+        "parts are not searched where the starts have used the first half of the budget",
+        "verify/decisions/test_search",
+        missed=True,
+    ),
+    Meaning(
+        "verify/claims/odcl/recovery.py",
+        "np.linalg.norm(data.centres, axis=1).max()) * scale(point, data)",
+        "np.linalg.norm(data.centres - data.centres.mean(axis=0), axis=1).max()) * "
+        "scale(point, data)",
+        "means of errors are measured from their own mean",
+        "verify/claims/odcl/test_clustering_claims",
+    ),
+    Meaning(
+        "trials/ifca/options_kernels.py",
+        "        for _ in range(n_steps):\n"
+        "            if size < z - a:\n"
+        "                _draw_rows(rng, z - a, size, order)",
+        "        for step in range(n_steps):\n"
+        "            if size < z - a:\n"
+        "                if step == 0:\n"
+        "                    _draw_rows(rng, z - a, size, order)",
+        "all local steps of a client use one batch",
+        "trials/ifca/test_options",
+        missed=True,
+    ),
+    Meaning(
+        "trials/mixed_regression/fed_regression.py",
+        "if eta * largest == math.inf:",
+        "if largest == math.inf:",
+        "a step size may overflow gamma",
+        "trials/mixed_regression/test_fed_regression",
+    ),
+    Meaning(
+        "trials/run/origin.py",
+        'if module.partition(".")[0] in sources.PACKAGES:',
+        "if module.startswith(tuple(sources.PACKAGES)):",
+        "a user's module whose name begins like one of ours is ours",
+        "trials/run/test_origin",
+        missed=True,
+    ),
+    Meaning(
+        "verify/mutation/opened.py",
+        "elif original.constraints is None or original.constraints(point):",
+        "elif original.constraints is not None and original.constraints(point):",
+        "every point lies outside a statement without constraints",
+        "verify/mutation/test_opened",
+        missed=True,
+    ),
+    Meaning(
+        "verify/conformance/trying.py",
+        "if small > FEW.max_trials and small != quick:",
+        "if small > FEW.max_trials and small > quick:",
+        "a claim may double a small profile's trials",
+        "verify/test_conformance",
+    ),
+    Meaning(
+        "trials/clustering/gradient.py",
+        "largest_sq = max(largest_sq, norm_sq)",
+        "largest_sq += norm_sq",
+        "descent stops by the whole gradient and not by its largest part",
+        "trials/clustering/test_gradient",
+        missed=True,
+    ),
+    Meaning(
+        "trials/experiments/ifca/data_run.py",
+        "(every, step_sizes[1:])]",
+        "(first[0], step_sizes[1:])]",
+        "the later starts are tried with the first step size alone",
+        "trials/experiments/test_ifca_data",
+    ),
+    Meaning(
+        "trials/laws/step.py",
+        "        spread = 0.0\n"
+        "        for c in range(d):\n"
+        "            theta_new[j, c] = theta[j, c]",
+        "        spread = spread if j > 0 else 0.0\n"
+        "        for c in range(d):\n"
+        "            theta_new[j, c] = theta[j, c]",
+        "the noise outside the coordinates adds up over the models",
+        "trials/laws/test_step",
+    ),
+    Meaning(
+        "verify/testing/subjects/orthogonal_iteration.py",
+        '            return float("inf")\n        error = (',
+        "            return error\n        error = (",
+        "a step that loses a direction leaves the bound of the rounding as it is",
+        "verify/testing/subjects/test_orthogonal_iteration",
+    ),
+    Meaning(
+        "verify/decisions/structured.py",
+        "for column in columns[1:]:",
+        "for column in columns[2:]:",
+        "the first two domains of a product have their special points together",
+        "verify/decisions/test_structured",
+        missed=True,
+    ),
+    Meaning(
+        "verify/benchmark/images.py",
+        "favoured = rng.random((m, 1)) < 0.5",
+        "favoured = rng.random((m, n)) < 0.5",
+        "each digit and not each client prefers a class",
+        "verify/benchmark/test_tables",
+    ),
+    Meaning(
+        "verify/benchmark/pages.py",
+        'kind = path.suffix.lower()\n    if kind == ".csv"',
+        'kind = path.suffix\n    if kind == ".csv"',
+        "an export to T.CSV is refused",
+        "verify/benchmark/test_pages",
+        missed=True,
+    ),
+    Meaning(
+        "verify/benchmark/phase.py",
+        "return tried, {place: s for place, s in inferred.items() if place not in tried}",
+        "return tried, inferred",
+        "places that were tried are drawn as inferred",
+        "verify/benchmark/test_phase",
+    ),
+    Meaning(
+        "verify/decisions/constants/decision.py",
+        "worst = max(drift.slopes, key=lambda s: s.lower)",
+        "worst = max(drift.slopes, key=lambda s: s.growth)",
+        "a refuted drift names the steepest direction and not the surest",
+        "verify/decisions/test_conclusions",
+        missed=True,
+    ),
+    Meaning(
+        "trials/run/distributed.py",
+        "float(owner.cost(task.params)) * owner.block_size",
+        "float(owner.cost(task.params))",
+        "a block costs what one trial costs",
+        "trials/run/test_distributed",
+    ),
+    Meaning(
+        "trials/experiments/sxy/two_phases.py",
+        "step_size=0.9 / float(spectra.largest.max()),",
+        "step_size=0.9 / float(np.mean(spectra.largest)),",
+        "the second phase's step size is that of the mean client",
+        "trials/experiments/test_sxy_phase_two",
+    ),
+    Meaning(
+        "verify/proofs/best.py",
+        "statements = [statement for statement, _ in best.documents(claim)]\n    if len",
+        "statements = [statement for statement, _ in best.documents(claim)][: "
+        "len(certificates)]\n"
+        "    if len",
+        "certificates of the first statements suffice",
+        "verify/proofs/test_best",
+    ),
 )
 
 

@@ -179,3 +179,18 @@ def test_a_hash_reads_every_letter_of_the_further_strings_and_where_each_ends():
     assert len(set(hashes)) == len(others)
     assert [sources.hash_sources(found, *more) for more in others] == hashes
     assert sources.hash_sources(found[:-1], long) != hashes[1]
+
+
+def test_a_link_belongs_where_the_file_lies(tmp_path):
+    """A package that is installed for editing is a link to the user's own file."""
+    own, installed = tmp_path / "mine.py", tmp_path / "site-packages" / "theirs.py"
+    installed.parent.mkdir()
+    for path in (own, installed):
+        path.write_text("")
+    (tmp_path / "linked.py").symlink_to(installed)
+    (installed.parent / "editable.py").symlink_to(own)
+    found = {path: sources._is_installed(path) for path in tmp_path.rglob("*.py")}
+    assert found == {
+        own: False, installed: True, tmp_path / "linked.py": True,
+        installed.parent / "editable.py": False,
+    }  # fmt: skip

@@ -142,3 +142,16 @@ def test_bad_arrays_are_refused():
         gradient_clustering(np.zeros((1, 3, 2)), np.zeros((2, 2, 2)))
     with pytest.raises(InvalidParameter, match=r"centers.shape\[2\]=3.*points.shape\[2\]"):
         gradient_clustering(np.zeros((1, 3, 2)), np.zeros((1, 2, 3)))
+
+
+@pytest.mark.parametrize(("share", "n_iter"), [(1.01, 0), (0.99, 1)])
+def test_descent_stops_by_the_largest_gradient_of_a_centre(share, n_iter):
+    """Two clusters of two points whose gradients have length 1/2 each."""
+    points = np.array([[[-1.0], [1.0], [99.0], [101.0]]])
+    centers = np.array([[[1.0], [101.0]]])  # each is off by 1, and has half of the points
+    unit = gradient_clustering(points, centers, tol=0.0, max_iter=1)
+    np.testing.assert_allclose(gradient_clustering(points, centers, tol=1e3).gradient, 0.5)
+    scale = np.sqrt(2501.0)  # the points are 49 and 51 away from their mean, 50
+    found = gradient_clustering(points, centers, tol=share * 0.5 / scale, max_iter=1)
+    assert found.n_iter[0] == n_iter
+    assert unit.n_iter[0] == 1

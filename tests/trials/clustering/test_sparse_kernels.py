@@ -326,7 +326,8 @@ def test_newton_stops_before_a_step_that_goes_too_far():
 def test_a_step_goes_on_as_far_as_the_objective_falls(d):
     p = Problem(d)
     value, slope = p.gradient(p.u)
-    for scale, expected in ((1e-3, True), (30.0, True), (-1e-3, False)):
+    # A step of nothing leaves the objective as it is, which is no fall.
+    for scale, expected in ((1e-3, True), (30.0, True), (-1e-3, False), (0.0, False)):
         step, v, out = -scale * slope, np.empty_like(p.u), np.zeros(5)
         found = newton.go_along(p.lanes, p.smoothed(), p.u, step, 1.0, 20, v, out)
         assert found == expected

@@ -246,6 +246,41 @@ def test_mini_batches_are_unbiased_and_without_replacement(loss):
     assert (np.abs(counts - 200) < 5 * 14).all()
 
 
+def test_every_local_step_draws_a_batch_of_its_own():
+    """One client with 3 rows, batches of 1 and 2 steps: 9 equally likely updates.
+
+    In 900 draws each has count 100 +- 9.4.  So 5 standard errors fail with probability 9 * 6e-7.
+    """
+    rng = np.random.default_rng(6)
+    loss = LOSSES[0]
+    data, _, _ = draw_data(rng, [3], 1, 2, loss=loss)
+    x, y = client(data, 0)
+    start = rng.standard_normal((1, 2))
+    step = 0.1
+    wanted = []
+    for a, b in itertools.product(range(3), repeat=2):
+        theta = start[0]
+        for row in (a, b):
+            theta = theta - step * gradient(loss, x[[row]], y[[row]], theta)
+        wanted.append(theta - start[0])
+    scratch = UpdateScratch(
+        order=np.empty(3, dtype=np.int64), batch=np.empty((1, 2)), targets=np.empty(1),
+        local=np.empty((1, 2)), product=np.empty((1, 2)), weights=np.empty(3),
+    )  # fmt: skip
+    counts = np.zeros(9, dtype=int)
+    for _ in range(900):
+        total, count = np.zeros((1, 2)), np.zeros(1, dtype=np.int64)
+        add_local_updates(
+            data.arrays, np.array([0]), start, 1, kernel_arguments(loss, y),
+            np.zeros((1, 1), dtype=np.int64), LocalSteps(np.full(1, step), 2, 1), rng, scratch,
+            total, count,
+        )  # fmt: skip
+        gaps = np.abs(np.array(wanted) - total).max(axis=1)
+        assert gaps.min() < 1e-12
+        counts[gaps.argmin()] += 1
+    assert (np.abs(counts - 100) < 5 * 9.4).all()
+
+
 def test_participants_are_uniform_subsets(problem):
     """Each of 12 clients takes part in 4 of 12 of 900 iterations: 300 +- 14, 5 standard errors."""
     data, _, _, starts, steps = problem

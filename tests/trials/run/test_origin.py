@@ -295,6 +295,15 @@ def test_modules_come_by_their_name_or_by_their_text(tmp_path, monkeypatch, fres
     main.__file__ = str(script)
     name = user_module_name(b"x = 3\n")
     assert origin_of("__main__") == Origin(name, str(script), b"x = 3\n")
+    # a module of the user's own whose name begins like one of ours
+    for own in ("trials_of_mine", "verifying", "bounds2"):
+        (tmp_path / f"{own}.py").write_text("x = 5\n")
+        module = ModuleType(own)
+        module.__file__ = str(tmp_path / f"{own}.py")
+        monkeypatch.setitem(sys.modules, own, module)
+        assert origin_of(own) == Origin(own, module.__file__, b"x = 5\n")
+        sources._sources.pop(own)
+    assert origin_of("trials.run.block") == Origin("trials.run.block")
     # a module of the user's own that a worker lacks is made of its text, under its name
     found = load(Origin("mine_alone_here", "alone.py", b"x = 4\n"))
     assert (found.__name__, found.x, sys.modules.pop("mine_alone_here")) == (

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from trials.checks import InvalidParameter
 from trials.run.directory import STORE_NAME
 from trials.run.executors import ExecutorError
 from trials.run.store import Hindered, RunStore
@@ -392,3 +393,21 @@ def test_the_check_of_a_method_has_the_time_limit_of_the_run(call, monkeypatch):
     code, _, err = call(*TWO, "--trials", "4", "--time-limit", "7")
     assert code == 0, err
     assert limits == [7.0, 7.0]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_a_run_of_several_benchmarks_asks_for_a_name(tmp_path, n):
+    names = ("first", "second", "third")[:n]
+    with session.create(tmp_path, RunConfig()) as store:
+        for name in names:
+            own = Benchmark(name=name, question="?", methods="local", federations=({"m": 4},))
+            store.put_document("benchmark", name, {"benchmark": own.document()})
+    for name in names:
+        assert benchmarking._find_stored(str(tmp_path), name).name == name
+    assert benchmarking._find_stored(str(tmp_path), "none") is None
+    if n == 1:
+        assert benchmarking._find_stored(str(tmp_path), None).name == "first"
+    else:
+        listed = ", ".join(names)
+        with pytest.raises(InvalidParameter, match=f"holds the benchmarks {listed}: name one"):
+            benchmarking._find_stored(str(tmp_path), None)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from trials.checks import InvalidParameter
 from verify.benchmark import pages
 from verify.benchmark.contrasts import Contrast, Estimate
 from verify.benchmark.design import NAMED
@@ -360,3 +361,13 @@ def test_the_columns_of_classes_stay_where_a_method_has_no_value_in_them():
 
     assert columns(*rows) == ("accuracy",)
     assert columns(rows[1]) == ()
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.CSV", "t.tex", "T.Tex"])
+def test_the_ending_of_an_export_is_read_in_any_case(tmp_path, name, monkeypatch):
+    for kind in ("csv", "latex"):
+        monkeypatch.setattr(pages, f"as_{kind}", lambda made, kind=kind: f"{kind} of {made}")
+    kind = "csv" if name.lower().endswith("csv") else "latex"
+    assert pages.write("it", tmp_path / name).read_text() == f"{kind} of it"
+    with pytest.raises(InvalidParameter, match=r"must end in \.csv, \.parquet or \.tex"):
+        pages.write("it", tmp_path / f"{name}x")

@@ -71,6 +71,16 @@ def test_growth_refutes_only_where_held_out_cells_fail_as_well() -> None:
     assert "0.5 (at least 0.4) per unit log as m goes up" in why
 
 
+def test_a_refuted_trend_is_the_one_that_is_surest_to_grow() -> None:
+    """A steep growth with wide limits refutes nothing."""
+    steep = replace(GROWING, name="d", growth=3.0, se=2.0, lower=-1.0, upper=7.0, status="open")
+    for slopes in ((steep, GROWING), (GROWING, steep)):
+        trend = replace(NO_TREND, asked=True, slopes=slopes)
+        word, why = verdict(tried=replace(TRIED, drift=trend, rejected=True))
+        assert word is Verdict.REFUTED
+        assert "0.5 (at least 0.4) per unit log as m goes up" in why
+
+
 def test_no_feasible_choice_refutes_and_a_trivial_bound_is_vacuous() -> None:
     none = replace(FEASIBLE, feasible=(False,), witness=(0,))
     assert verdict(feasibility=none)[0] is Verdict.REFUTED

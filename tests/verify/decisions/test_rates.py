@@ -269,3 +269,21 @@ def test_the_floor_is_the_median_error_of_the_last_quarter_and_of_two_iterations
     path = 0.5 ** np.arange(n_steps + 1)
     fit = contraction_factor(np.tile(path, (6, 1)))
     assert fit.floor == pytest.approx(float(np.median(path[-used:])), rel=1e-12)
+
+
+def test_the_measured_trials_do_not_choose_their_window() -> None:
+    """Even trials halve down to a floor.  Odd ones fall and level off elsewhere."""
+    rng = np.random.default_rng(2)
+    t = np.arange(24.0)
+    even = 2.0**-t * np.exp(0.01 * rng.standard_normal((40, 24))) + 1e-4
+    windows = []
+    for factor, floor in ((0.5, 1e-4), (0.7, 1e-2), (0.3, 1e-6)):
+        odd = factor**t * np.exp(0.01 * rng.standard_normal((40, 24))) + floor
+        fit = contraction_factor(np.stack([even, odd], axis=1).reshape(80, 24))
+        windows.append((fit.start, fit.stop, fit.floor))
+        if factor == 0.7:  # what is measured is theirs
+            expected = np.log(odd[:, fit.stop] / odd[:, fit.start]).mean() / (fit.stop - fit.start)
+            assert math.log(fit.factor) == pytest.approx(expected, rel=1e-12)
+    # 2^-t + 1e-4 is above 20 floors of 1e-4 up to t = 9
+    assert windows == [(0, 9, windows[0][2])] * 3
+    assert windows[0][2] == pytest.approx(1e-4, rel=0.1)

@@ -437,3 +437,20 @@ def test_an_optimiser_is_not_drawn_to_where_the_statement_says_nothing() -> None
     )
     assert result.found
     assert result.by_method["differential evolution"] > result.n_outside
+
+
+@pytest.mark.parametrize("budget", [512, 2048])
+def test_the_parts_of_a_domain_have_evaluations_of_their_own(budget: int) -> None:
+    """The starts, a power of two and corners, are more than half of these budgets."""
+    box = {"x": Interval(0.0, 1.0), "y": Interval(0.0, 1.0)}
+    peak = (0.137, 0.719)  # in the lower half of x and the upper one of y
+
+    def violation(point: dict[str, float]) -> float:
+        return -1.0 - abs(point["x"] - peak[0]) - abs(point["y"] - peak[1])
+
+    found = search_counterexample(violation, box, budget, 3)
+    assert budget // 16 < found.by_method["part by part"] <= budget // 8
+    assert set(found.by_part) == set(search.as_domain(box).parts())
+    for name, least in (("x from 0.5 to 1", 0.363), ("y from 0 to 0.5", 0.219)):
+        # no point of these halves is closer
+        assert found.by_part[name] <= -1.0 - least + 1e-12

@@ -215,3 +215,20 @@ def test_a_log_uniform_number_keeps_its_ends(u):
     between = _log_between(u, 0.1, 0.7)
     assert 0.1 <= between <= 0.7
     assert between == pytest.approx(0.1 ** (1 - u) * 0.7**u, rel=1e-8)
+
+
+def test_special_points_of_two_domains_meet_by_chance_alone():
+    """Each domain has its own order: equal ones would have their first points together."""
+    first, second = Box({"s": Interval(0.0, 1.0)}), Box({"t": Interval(0.0, 1.0)})
+    same_place = 0
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        alone = [[p["s"] for p in first.sample(rng, 8)], [p["t"] for p in second.sample(rng, 8)]]
+        rng = np.random.default_rng(seed)
+        joined = list(Product((first, second)).sample(rng, 8))
+        assert sorted(p["s"] for p in joined) == sorted(alone[0])
+        assert sorted(p["t"] for p in joined) == sorted(alone[1])
+        pairs = dict(zip(*alone, strict=True))
+        same_place += sum(pairs[p["s"]] == p["t"] for p in joined)
+    # 50 random orders have 50 +- 7 places in common; the order of the domains had 400
+    assert 15 < same_place < 85

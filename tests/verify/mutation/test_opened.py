@@ -259,3 +259,18 @@ def test_cells_outside_are_spread_over_the_starts_and_no_dearer_than_four_times(
     # where no chosen start can leave the condition, the others are asked, up to the first
     late = (*({**start, "size": 1e6} for start in starts[:8]), starts[8])
     assert {cell["other"] for cell in outside(late)} == {9.0}
+
+
+def test_a_condition_on_what_no_point_names_opens_what_the_constraints_forbade():
+    """A search without constraints was everywhere before, so that nothing is new."""
+    before, after = (Assumption(name="n", left=sp.Integer(c), right=n) for c in (2, 3))
+    free = replace(toy().build(QUICK), constraints=None)
+    everywhere = opened._search(free, free, before, after)
+    assert not any(everywhere.constraints({"x": value}) for value in (0.1, 0.5, 0.9))
+    bound = replace(free, constraints=lambda point: point["x"] <= 0.5)
+    some = opened._search(bound, free, before, after)
+    assert [some.constraints({"x": value}) for value in (0.1, 0.5, 0.9)] == [False, False, True]
+    # What the weaker statement forbids stays forbidden.
+    short = replace(free, constraints=lambda point: point["x"] <= 0.8)
+    some = opened._search(bound, short, before, after)
+    assert [some.constraints({"x": value}) for value in (0.5, 0.7, 0.9)] == [False, True, False]

@@ -307,6 +307,25 @@ def test_the_trials_of_all_rounds_count_against_the_cap(examine):
     assert examination.evidence(Asking(4), n_new=256).summary == "decided in 4 cells"
 
 
+class AskingFor(Asking):
+    """A procedure that asks for some blocks of one cell."""
+
+    def demands(self, store, _level):
+        missing = len(store.blocks(COIN, {"tag": 0})) < self.rounds
+        return [Demand(COIN, {"tag": 0}, self.rounds)] if missing else []
+
+
+def test_trials_that_the_run_holds_are_not_new(examine):
+    """Blocks of 128: with one of three stored, 256 trials are new, and with all of them none."""
+    examination = examine("ifca.half-correct", replace(SMALL, searches=200))
+    examination.evidence(AskingFor(1), n_new=128)
+    with pytest.raises(InvalidParameter, match="asks for 256 trials"):
+        examination.evidence(AskingFor(3), n_new=255)
+    examination.evidence(AskingFor(3), n_new=256)
+    assert examination.store.blocks(COIN, {"tag": 0}) == {0, 1, 2}
+    assert examination.evidence(AskingFor(3), n_new=0).summary == "decided in 1 cells"
+
+
 @pytest.mark.parametrize(("resolution", "outcome"), [(None, "true here"), (0.01, "few trials")])
 def test_a_condition_is_needless_only_where_the_run_resolves_its_statement(
     examine, monkeypatch, resolution, outcome

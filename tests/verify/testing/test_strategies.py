@@ -31,6 +31,20 @@ def test_federated_problems_fit_together(problem, data):
     assert 0 <= labels.min() <= labels.max() < len(models)
 
 
+@pytest.mark.parametrize("simple", [False, True])
+def test_equal_sizes_are_equal_of_whatever_kind_the_clients_are(simple):
+    found = []
+
+    @FEW
+    @given(own.federated(equal=True, simple=simple))
+    def look(problem):
+        found.append(problem["clients"].sizes)
+
+    look()
+    assert all(len(set(sizes.tolist())) == 1 for sizes in found)
+    assert len({len(sizes) for sizes in found}) > 2
+
+
 @FEW
 @given(own.federated(equal=True, simple=True))
 def test_limits_are_kept(problem):

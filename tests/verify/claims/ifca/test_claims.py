@@ -18,6 +18,7 @@ from trials.experiments.ifca.geometry import sizes_of
 from trials.experiments.ifca.labels import LABELS
 from trials.experiments.ifca.step import N_STEPS, STEP, STRANGERS, TRAJECTORY
 from trials.experiments.ifca.step_sizes import STEP_SIZES
+from trials.run.block import Task, simulate_block
 from trials.run.store import Table
 from verify.claims.ifca import cells, identity, one_step, random_starts, tails, whole_run
 from verify.claims.ifca import neurips as neurips_claims
@@ -302,6 +303,24 @@ def test_the_limit_on_the_strangers_part_depends_on_how_the_bound_grows_with_the
     assert any(other.log_limit(cell) > 0.5 * original.log_limit(cell) for cell in checked)
     if name == "ifca.eq8":  # (9) has room for that: its step size over m is small
         assert max(other.log_limit(cell) for cell in checked) == 0.0
+
+
+def test_a_small_cluster_refutes_a_bound_in_the_root_of_the_number_of_strangers():
+    """40 clients and millions of strangers: no other cell of (9) refutes it."""
+    *others, cell = quick("ifca.eq9").cells
+    size = 17.5 / (6 * math.log(2))
+
+    def seen(params):
+        block = simulate_block(Task(STRANGERS, STRANGERS.check(params), 0, 0)).values
+        return {name: block[:, j] for j, name in enumerate(STRANGERS.columns)}
+
+    found = seen(cell)
+    assert (found["n_strangers"] > 3e6).all()
+    assert (found["t2_norm"] > 3 * size * np.sqrt(found["n_strangers"])).all()
+    assert (found["t2_norm"] < size * found["n_strangers"]).all()
+    for other in others[:3]:
+        found = seen(other)
+        assert (found["t2_norm"] < size * np.sqrt(found["n_strangers"])).all()
 
 
 # -- the numbers that the claims compute themselves ------------------------------------------------
