@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -112,6 +113,7 @@ def formula(source: str, *, display: bool = False) -> Latex:
     return Latex(f"${style}{inner}$") if inner else inner
 
 
+@lru_cache(20_000)  # each column is measured for three layouts
 def visible_length(source: str) -> float:
     """A rough count of the characters that a LaTeX fragment prints, for column widths."""
     longest = 0.0
