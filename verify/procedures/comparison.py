@@ -14,7 +14,7 @@ from bounds.render import latex
 from bounds.statement import Contrast, Statement, Trend, Values
 from trials.checks import InvalidParameter
 from trials.run.cell import Params
-from trials.run.engine import trial_id
+from trials.run.engine import Demand, trial_id
 from trials.run.store import Table
 from verify.decisions.combine import CellDecision, combine
 from verify.decisions.comparisons import ContrastTest, Scale, TrendTest
@@ -256,6 +256,7 @@ class Monotone(Valued, Sampled):
     ----------
     along : name of the cell's parameter behind the trend's symbol.
     statistic : ``(trials, cell) -> (n_trials,)`` whose mean is said to grow or fall.
+    enough : ``cell -> trials`` of a cell that needs fewer than the budget, fixed beforehand.
     """
 
     statement: Statement
@@ -268,6 +269,7 @@ class Monotone(Valued, Sampled):
     failed: float = math.nan
     values: Callable[[Params], Values] = the_cell
     present: Present = nothing_to_show
+    enough: Callable[[Params], int] | None = None
 
     @property
     def trend(self) -> Trend:
@@ -289,6 +291,15 @@ class Monotone(Valued, Sampled):
             others = repr(sorted((k, v) for k, v in cell.items() if k != self.along))
             groups.setdefault(others, []).append(i)
         return [sorted(g, key=lambda i: self.cells[i][self.along]) for g in groups.values()]
+
+    def counts(self) -> list[int]:
+        """The trials of each cell."""
+        most = self.sampling.max_trials
+        return [most if self.enough is None else min(self.enough(c), most) for c in self.cells]
+
+    def demands(self, store: Trials, _level: float) -> list[Demand]:
+        """All trials of every cell."""
+        return self.sampling.missing(store, self.cells, self.counts())
 
     def check(self) -> None:
         """Every cell is possible, and every sequence has at least three distinct values."""
@@ -328,7 +339,7 @@ class Monotone(Valued, Sampled):
         return (
             f"The statement says that the mean of {self.observable} {self.trend.direction} with "
             f"${self._symbol}$. It is tested in {len(self.sequences())} sequences of cells of "
-            f"experiment {self.sampling.experiment.name}, {self.sampling.max_trials} trials a "
+            f"experiment {self.sampling.experiment.name}, {_range_of(self.counts())} trials a "
             f"cell. It is refuted by a pair of cells that goes the wrong way by more than "
             f"{self.trend.margin:g}. It is "
             "supported when no pair can go so far and the Jonckheere-Terpstra test finds the "
@@ -350,7 +361,7 @@ class Monotone(Valued, Sampled):
 
         It reads the whole budget, because a rank test does not allow optional stopping.
         """
-        observed = self.sampling.observed(store, self.cells)
+        observed = self.sampling.observed(store, self.cells, self.counts())
         groups, sequences = self._groups(observed), self.sequences()
         sign = 1.0 if self.trend.direction == "increases" else -1.0
         decided: list[CellDecision] = []
@@ -418,6 +429,12 @@ class Monotone(Valued, Sampled):
             series=series[:6],
             caption="Limits at half the claim's level; the first six sequences.",
         )
+
+
+def _range_of(counts: Sequence[int]) -> str:
+    """Numbers of trials as words: 60, or 16 to 60."""
+    low, high = min(counts), max(counts)
+    return str(low) if low == high else f"{low} to {high}"
 
 
 def _open(samples: Sequence[FloatArray], reason: str) -> CellDecision:

@@ -141,6 +141,21 @@ def test_the_statements_trend_decides(tmp_path):
     assert verdict(tmp_path, flat, 2) is Verdict.INCONCLUSIVE
 
 
+def test_a_cell_that_needs_fewer_trials_gets_them_alone(tmp_path):
+    build = replace(along(), enough=lambda cell: 128 if cell["scale"] == 0.2 else 10**6)
+    assert "128 to 2048 trials a cell" in build.describe()
+    evidence, _ = tried(build, tmp_path)
+    drawn = {(c.params["law"], c.params["scale"]): c.n_trials for c in evidence.cells}
+    assert drawn == {
+        (law, scale): 128 if scale == 0.2 else 2048
+        for law in ("coin", "uniform")
+        for scale in (0.2, 0.5, 1.0)
+    }
+    whole, _ = tried(along(), tmp_path / "whole")
+    for cell, other in zip(evidence.cells, whole.cells, strict=True):
+        assert (cell.observed == other.observed) is (cell.params["scale"] != 0.2)
+
+
 def test_a_trend_is_read_in_the_order_of_its_parameter_and_not_of_its_cells(tmp_path):
     build = along(scales=(1.0, 0.2, 0.5))
     build.check()
