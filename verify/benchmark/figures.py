@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from verify.benchmark.federation import FEDERATION
 from verify.benchmark.running import FederationResult, MethodResult, Result
 from verify.evidence import Figure, Panel, Series
 
@@ -20,6 +21,16 @@ _UNITS = {
     "degrees": "degrees of freedom",
     "size_spread": "Zipf's exponent",
 }
+
+
+def axis_label(name: str) -> str:
+    """A parameter of the federation in words, with its unit.
+
+    >>> axis_label("n"), axis_label("sigma")
+    ('rows of a client (count)', 'noise level (dimensionless)')
+    """
+    counts = type(FEDERATION.entries.get(name)).__name__ == "Integer"
+    return f"{_UNITS.get(name, name)} ({'count' if counts else 'dimensionless'})"
 
 
 def figures(result: Result) -> list[Figure]:
@@ -78,7 +89,7 @@ def _along(result: Result) -> Figure:
     return Figure(
         name=f"benchmark-{result.benchmark.name}-{vary}",
         title=f"{metric} against {_UNITS.get(vary, vary)}",
-        xlabel=f"{_UNITS.get(vary, vary)} (dimensionless)",
+        xlabel=axis_label(vary),
         ylabel=_median(metric),
         xscale="log" if _log([float(f.params[vary]) for f in result.federations]) else "linear",
         yscale="log" if _log(values) else "linear",
@@ -94,7 +105,7 @@ def _cost(result: Result) -> Figure:
     """Error against floats, and error against CPU seconds, a point a method and federation."""
     panels = []
     for name, label, of in (
-        ("floats", "floats sent and received", _floats),
+        ("floats", "floats sent and received (count)", _floats),
         ("cpu", "CPU seconds of a fit", lambda r: r.means["cpu"]),
     ):
         series = []

@@ -27,6 +27,7 @@ from trials.run.engine import Demand, ensure
 from trials.run.executors import Executor
 from trials.run.store import RunStore
 from verify.benchmark.federation import FEDERATION
+from verify.benchmark.figures import axis_label
 from verify.benchmark.fits import BLOCK, FIT, federation_of
 from verify.benchmark.guarantees import not_the_model
 from verify.benchmark.methods import parse_methods
@@ -276,8 +277,8 @@ def phase_figure(found: Sequence[Diagram]) -> Figure:
         panels.append(
             Panel(
                 title=diagram.method,
-                xlabel=f"{diagram.across.name} (dimensionless)",
-                ylabel=f"{diagram.up.name} (dimensionless)",
+                xlabel=axis_label(diagram.across.name),
+                ylabel=axis_label(diagram.up.name),
                 xscale="log",
                 yscale="log",
                 series=series,

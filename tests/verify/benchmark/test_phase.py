@@ -14,6 +14,7 @@ from trials.run.store import RunStore
 from verify.benchmark import phase
 from verify.benchmark.design import NAMED
 from verify.benchmark.federation import FEDERATION, draw
+from verify.benchmark.figures import axis_label
 from verify.benchmark.phase import (
     Diagram,
     Grid,
@@ -242,3 +243,14 @@ def test_cells_without_a_success_are_drawn_as_tried():
 def test_whole_numbers_of_an_axis_are_the_nearest_to_geometric_steps():
     """The middle is the root of 10 times 16, which is 12.65."""
     assert axis("n=10..16", 3).values == (10, 13, 16)
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [("n", "rows of a client (count)"), ("k", "clusters (count)"),
+     ("sigma", "noise level (dimensionless)"), ("separation", "separation (dimensionless)"),
+     ("outliers", "share of outliers (dimensionless)")],
+)  # fmt: skip
+def test_an_axis_of_counts_says_so(name, label):
+    """A figure had "rows of a client (dimensionless)"."""
+    assert axis_label(name) == label
