@@ -298,11 +298,23 @@ def _report(state: _Search, space: Domain, parts: Mapping[str, float]) -> Search
         largest_at=state.largest_at,
         n_evaluations=sum(state.by_method.values()),
         by_method=dict(state.by_method),
-        by_part=parts,
+        by_part=_with_largest(state, space, parts),
         n_outside=state.n_outside,
         n_undefined=state.n_undefined,
         n_rounding=state.n_rounding,
     )
+
+
+def _with_largest(state: _Search, space: Domain, parts: Mapping[str, float]) -> dict[str, float]:
+    """The violations of the parts, where that of the whole search may exceed those of its part."""
+    place = state.largest_at
+    if place is None or not parts:
+        return dict(parts)
+    within = space.parts()
+    return {
+        name: max(v, state.largest) if within[name].contains(place) else v
+        for name, v in parts.items()
+    }
 
 
 def is_counterexample_among(

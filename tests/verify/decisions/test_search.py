@@ -454,3 +454,17 @@ def test_the_parts_of_a_domain_have_evaluations_of_their_own(budget: int) -> Non
     for name, least in (("x from 0.5 to 1", 0.363), ("y from 0 to 0.5", 0.219)):
         # no point of these halves is closer
         assert found.by_part[name] <= -1.0 - least + 1e-12
+
+
+def test_a_part_is_never_said_to_be_farther_from_an_equality_than_its_closest_point() -> None:
+    """A part was said to hold by 0.063 where the same page named a point of it with 0.0025."""
+    parts = {"x from 0 to 0.5": -0.3, "x from 0.5 to 1": -0.2}
+    state = search._Search(lambda point: -abs(point["x"] - 0.1), None, None, 0.0)
+    for x in (0.9, 0.2, 0.4):
+        state.evaluate({"x": x}, "by hand")
+    domain = search.as_domain({"x": Interval(0.0, 1.0)})
+    found = search._with_largest(state, domain, parts)
+    assert found == {"x from 0 to 0.5": pytest.approx(-0.1), "x from 0.5 to 1": -0.2}
+    assert search._with_largest(state, domain, {}) == {}
+    near = {"x from 0 to 0.5": -0.05, "x from 0.5 to 1": -0.2}
+    assert search._with_largest(state, domain, near) == near
