@@ -28,7 +28,7 @@ from verify.procedures.base import Presentation, Trials, unknown_parameter
 from verify.procedures.interface import Procedure
 from verify.proofs.certificate import Certificate, proof
 from verify.proofs.propositions import Proposition
-from verify.proofs.shelf import domain_of, relation_of, steps, stored
+from verify.proofs.shelf import domain_of, formula_of, steps, stored
 from verify.proofs.story import story
 
 Point = Mapping[str, Any]
@@ -380,7 +380,7 @@ def _describe_proof(proved: Mapping[str, Any] | None) -> tuple[str, ...]:
         return ()
     n_steps = sum(1 for _ in steps(proved["certificate"]))
     given = domain_of(proved["statement"])
-    narrower = ", ".join(relation_of(each) for each in proved["narrowed"])
+    narrower = ", ".join(formula_of(each) for each in proved["narrowed"])
     if proved.get("up_to"):
         n_steps += sum(1 for each in proved["others"] for _ in steps(each["certificate"]))
         n_sizes = len(proved["others"]) + 1

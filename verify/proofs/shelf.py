@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
+import sympy as sp
+
+from bounds.render import latex
 from verify.proofs.checker import Rejected, check, digest, number
 from verify.proofs.lemmas import lemmas
 from verify.proofs.propositions import Proposition, widens
@@ -179,8 +183,42 @@ def steps(certificate: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def domain_of(statement: Mapping[str, Any]) -> str:
-    """The given relations of a statement as plain text, each once."""
-    return ", ".join(dict.fromkeys(map(relation_of, statement["given"])))
+    """The given relations of a statement as formulas, each once."""
+    return ", ".join(dict.fromkeys(map(formula_of, statement["given"])))
+
+
+def formula_of(relation: Sequence[Any]) -> str:
+    r"""A relation as a formula.
+
+    >>> formula_of([">=", ["*", "n", ["^", ["+", "1", "rho"], "-2"]], "size_k"])
+    '$\\frac{n}{\\left(\\rho + 1\\right)^{2}} \\ge \\text{size k}$'
+    """
+    sign, *sides = relation
+    left, right = (latex(_expression(side)) for side in sides)
+    return f"${left} {_SIGNS.get(sign, sign)} {right}$"
+
+
+_MANY = 6  # zeros of a number from which on it is printed as a power
+_SIGNS = {">=": r"\ge", "<=": r"\le"}
+_OPERATIONS = {"+": sp.Add, "*": sp.Mul, "^": sp.Pow, "exp": sp.exp, "log": sp.log}
+
+
+def _expression(term: Any) -> sp.Expr:
+    """A term as an expression for print."""
+    if not isinstance(term, str):
+        op, *parts = term
+        made = map(_expression, parts)
+        return _OPERATIONS[op](*made) if op in _OPERATIONS else sp.Function(op)(*made)
+    if (value := number(term)) is not None:
+        zeros = len(str(max(value.numerator, value.denominator))) - 1
+        if zeros > _MANY and value in (10**zeros, Fraction(1, 10**zeros)):
+            return sp.Symbol(f"10^{{{zeros if value > 1 else -zeros}}}")
+        return sp.Rational(value)
+    head, low, tail = term.partition("_")
+    head = {"lam": "lambda"}.get(head, head)
+    if len(head) > 1 and latex(sp.Symbol(head)) == head:
+        return sp.Symbol(rf"\text{{{term.replace('_', ' ')}}}")
+    return sp.Symbol(f"{head}hat" if tail == "hat" else head + low + tail)
 
 
 def relation_of(relation: Sequence[Any]) -> str:

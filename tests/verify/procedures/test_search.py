@@ -15,7 +15,7 @@ from verify.papers import catalogue
 from verify.procedures.base import PROFILES
 from verify.procedures.search import Search
 from verify.proofs.propositions import Proposition
-from verify.proofs.shelf import domain_of
+from verify.proofs.shelf import domain_of, formula_of
 
 DOMAIN = {
     "x": Interval(-1.0, 1.0),
@@ -91,10 +91,24 @@ def test_a_ratio_without_a_logarithm_has_none(sides, told):
     assert search.decide(None, 0.05).witness.description == f"{LOG_RATIO.unit}: {told}"
 
 
-def test_the_domain_of_a_proof_names_each_condition_once_and_its_powers_in_brackets():
+def test_the_domain_of_a_proof_names_each_condition_once_as_a_formula():
     root = ["^", ["*", "a", ["^", "b", "-1"]], "1/2"]
     given = [[">", "a", "0"], [">=", root, "c"], [">", "a", "0"], ["<=", ["^", "c", "2"], "1"]]
-    assert domain_of({"given": given}) == "a > 0, (a*(b^(-1)))^(1/2) >= c, c^2 <= 1"
+    assert domain_of({"given": given}) == r"$a > 0$, $\sqrt{\frac{a}{b}} \ge c$, $c^{2} \le 1$"
+
+
+@pytest.mark.parametrize(
+    ("term", "formula"),
+    [
+        ("lam", r"\lambda"), ("sigma_hat", r"\hat{\sigma}"), ("alpha_0", r"\alpha_{0}"),
+        ("C_Delta", r"C_{\Delta}"), ("size_min", r"\text{size min}"), ("err", r"\text{err}"),
+        ("1/1" + "0" * 290, "10^{-290}"), ("1" + "0" * 9, "10^{9}"), ("1000", "1000"),
+        ("-3/4", r"- \frac{3}{4}"), (["sum", "F", "1"], r"\operatorname{sum}{\left(F,1 \right)}"),
+    ],
+)  # fmt: skip
+def test_the_names_and_numbers_of_a_proof_are_those_of_print(term, formula):
+    """Notes had "lam > 0", "size_min" and numbers of three hundred digits."""
+    assert formula_of([">", term, "0"]) == f"${formula} > 0$"
 
 
 def test_a_small_budget_gives_the_verdict_and_proves_nothing():
