@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from reports import figures
+from reports import figures, overview
 from reports.characters import Latex
 from reports.claim_tables import Files, assignment, claim_tables
 from reports.dependencies import Node
@@ -24,6 +24,7 @@ from reports.text import (
     latex_field,
     number,
     paragraphs,
+    parameter,
     plural,
     prose,
     run_in,
@@ -78,10 +79,10 @@ def _page(tried: Tried, files: Files, place: Place, form: figures.Form | None) -
     runs = [("Reading", paragraphs(claim.reading))]
     after = [
         ("Cells", paragraphs(claim.cells_description)),
-        ("Procedure", paragraphs(claim.procedure)),
+        ("Procedure", paragraphs(_searched(tried))),
         *tallies,
         ("Refutation", _refutation(evidence)),
-        ("Witness", _witness(evidence.witness) if evidence.witness else Latex("")),
+        ("Witness", _witness(tried, evidence.witness) if evidence.witness else Latex("")),
         ("Sharpness", join_sentences(*map(prose, evidence.sharpness), _slack(evidence))),
         ("Told apart", _apart(evidence)),
         ("Power", power_paragraph(tried.power)),
@@ -119,11 +120,22 @@ def _page(tried: Tried, files: Files, place: Place, form: figures.Form | None) -
     }
 
 
+def _is_replaced(tried: Tried) -> bool:
+    """Whether a certificate replaced the search of the claim, if it has one."""
+    return tried.evidence.proved is not None and not tried.evidence.n_trials
+
+
+def _searched(tried: Tried) -> str:
+    """The procedure, which a certificate may have replaced."""
+    instead = "A certificate stands in the place of this search: " * _is_replaced(tried)
+    return instead + tried.claim.procedure if tried.claim.procedure else ""
+
+
 def _effort(tried: Tried) -> Latex:
     """Kind, trials and level in one sentence."""
     claim, evidence = tried.claim, tried.claim.evidence
     parts = [capital(prose(claim.kind))] if claim.kind else []
-    if evidence is not None:
+    if evidence is not None and not _is_replaced(tried):
         search = claim.kind in ("identity", "deterministic")
         effort = plural(evidence.n_trials, "evaluation" if search else "trial")
         failed = f", {number(evidence.n_failed)} failed" if evidence.n_failed or not search else ""
@@ -236,11 +248,11 @@ def _apart(evidence: Evidence) -> Latex:
     """From which others the trials tell each symbol of the bound, and from which not."""
 
     def words(names: Sequence[str]) -> str:
-        return enumerate_items([Latex("nothing") if name == "1" else code(name) for name in names])
+        return enumerate_items([Latex("a constant") if n == "1" else parameter(n) for n in names])
 
     lines = []
     for apart in evidence.apart:
-        symbol, unseen = code(apart.symbol), words(apart.not_told)
+        symbol, unseen = parameter(apart.symbol), words(apart.not_told)
         if apart.told:
             told = f"The trials tell {symbol} from {words(apart.told)}"
             lines.append(f"{told}, not from {unseen}" if apart.not_told else told)
@@ -314,10 +326,12 @@ def _refutation(evidence: Evidence) -> Latex:
     return Latex(f"Proved. {argument} Interval arithmetic encloses both sides: {sentence(shown)}")
 
 
-def _witness(witness: Witness) -> Latex:
+def _witness(tried: Tried, witness: Witness) -> Latex:
     text = Latex(capital(prose(sentence(witness.description))))
     observed, stated = number(witness.observed, 4), number(witness.bound, 4)
     seen = f"observed {observed}, stated bound {stated}."
+    if overview.is_search(tried) and None not in (witness.observed, witness.bound):
+        seen = f"the statement says {observed} {overview.relation(witness)} {stated}."
     if witness.params:
         text = Latex(f"{text} At {assignment(witness.params, list(witness.params))}: {seen}")
     else:

@@ -256,7 +256,8 @@ def cell_table(cells: Sequence[Cell], name: str, *, line: float = tables.LINE) -
     if legend:
         caption += f" {sentence(capital(legend))}"
     if void := [c for c in cells if c.void]:
-        reasons = "; ".join(dict.fromkeys(str(prose(c.void)) for c in void))
+        each = (reason for c in void for reason in c.void.split("; "))
+        reasons = "; ".join(map(prose, dict.fromkeys(each)))
         counted = plural(len(void), "cell is", "cells are")
         says = "supports" if len(void) == 1 else "support"
         caption += f" {counted} void and {says} nothing: {reasons}."

@@ -18,7 +18,7 @@ from reports.claim_tables import Files
 from reports.dependencies import CITED, Graph, dependency_graph
 from reports.reading import Tried, slugs, sort_claims
 from reports.schema import Claim, Finding, Paper, Plan, Power, Reader, Summary, Symbols, read
-from reports.text import commands, enumerate_items, escape_text, number, plural
+from reports.text import commands, escape_text, number, plural
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,7 +138,7 @@ def methods(run: Run) -> dict[str, Any]:
     level = run.summary.familywise_level
     return {
         "n_claims": Latex(plural(len(run.claims), "claim")),
-        "papers": enumerate_items([str(escape_text(paper)) for paper in run.by_paper if paper]),
+        "papers": Latex("; ".join(escape_text(paper) for paper in run.by_paper if paper)),
         "familywise": number(level) if level is not None else "",
         "data": overview.data(run.papers),
     }

@@ -10,7 +10,7 @@ from typing import Any
 
 from reports.characters import Latex
 from reports.reading import VERDICTS, Tried, slug, slugs, verdict_word
-from reports.schema import Finding, Paper, Summary, Symbols
+from reports.schema import Finding, Paper, Summary, Symbols, Witness
 from reports.tables import PrintedTable
 from reports.text import (
     capital,
@@ -36,7 +36,7 @@ def at_worst(claim: Tried) -> tuple[float | None, float | None, float | None]:
     return None, None, None
 
 
-def _counted(mark: str) -> str:
+def counted(mark: str) -> str:
     """The mark without its number or sizes."""
     mark = re.sub(r"^SUPPORTED TO .+", "SUPPORTED TO r", mark)
     return re.sub(r"^PROVED FOR .+", "PROVED FOR SIZES", mark)
@@ -49,7 +49,7 @@ def tally(claims: Sequence[Tried]) -> list[tuple[tuple[str, str], int]]:
     are not counted.
     """
     counts = Counter(
-        (claim.verdict, _counted(claim.mark)) for claim in claims if not claim.claim.identity
+        (claim.verdict, counted(claim.mark)) for claim in claims if not claim.claim.identity
     )
 
     def rank(item: tuple[tuple[str, str], int]) -> tuple[int, str]:
@@ -57,6 +57,11 @@ def tally(claims: Sequence[Tried]) -> list[tuple[tuple[str, str], int]]:
         return VERDICTS.index(verdict) if verdict in VERDICTS else len(VERDICTS), mark
 
     return sorted(counts.items(), key=rank)
+
+
+def coarse_supports(claims: Sequence[Tried]) -> int:
+    """How many claims the tally counts as ``SUPPORTED TO r``."""
+    return dict(tally(claims)).get(("SUPPORTED", "SUPPORTED TO r"), 0)
 
 
 def _first_five(claims: Sequence[Tried]) -> str:
@@ -100,8 +105,8 @@ def abstract(
     ]
     if identities:
         parts.append(
-            f"{plural(identities, 'of them compares', 'of them compare')} two forms of one formula "
-            "and stand in none of these counts."
+            f"{plural(identities, 'claim that compares', 'claims that compare')} two forms of one "
+            f"formula {'is' if identities == 1 else 'are'} left out of these counts."
         )
     if lost := [claim for claim in claims if claim.evidence.error]:
         counts = "counts" if len(lost) == 1 else "count"
@@ -117,7 +122,7 @@ def abstract(
         parts.append(
             f"The family-wise error level of the batch is {number(summary.familywise_level)}."
         )
-    if coarse := sum(claim.mark.startswith("SUPPORTED TO") for claim in claims):
+    if coarse := coarse_supports(claims):
         parts.append(
             f"{plural(coarse, 'supported claim rests', 'supported claims rest')} on the smallest "
             f"probability that this run resolves: {'its mark' if coarse == 1 else 'their mark'} "
@@ -151,25 +156,26 @@ def _duration(seconds: float) -> str:
 
 def environment(summary: Summary, engine: str) -> PrintedTable:
     """Seed, machine and software as a table."""
-    facts: list[tuple[str, Any]] = [
-        ("run", summary.run_id),
-        ("profile", summary.profile),
-        ("root seed", summary.seed),
-        ("executor", summary.executor),
-        ("jobs", summary.n_jobs),
-        ("started", date(summary.started)),
-        ("finished", date(summary.finished)),
-    ]
-    if summary.wall_seconds is not None:
-        facts.append(("wall time", _duration(float(summary.wall_seconds))))
+    seconds = summary.wall_seconds
+    wall = "" if seconds is None else _duration(float(seconds))
     stored = sorted(summary.environment.items())
     versions = [(k, v) for k, v in stored if re.fullmatch(r"\d+(\.\w+)+", v)]
-    facts.append(("versions", ", ".join(f"{k} {v}" for k, v in versions)))
-    facts += [fact for fact in stored if fact not in versions]
-    if summary.content_digest:
-        facts.append(("digest of the stored blocks", summary.content_digest))
-    facts.append(("report typeset by", engine))
-    rows = [[escape_text(k), escape_text(str(v))] for k, v in facts if v not in (None, "")]
+
+    def line(facts: Sequence[tuple[str, Any]]) -> str:
+        return ", ".join(f"{k} {v}".strip() for k, v in facts if v not in (None, ""))
+
+    facts = [
+        ("run", line([("", summary.run_id), ("profile", summary.profile),
+                      ("root seed", summary.seed)])),
+        ("executor", line([("", summary.executor), ("jobs", summary.n_jobs)])),
+        ("time", " to ".join(filter(None, (date(summary.started), date(summary.finished))))),
+        ("wall time", wall),
+        ("versions", line(versions)),
+        ("machine", line([fact for fact in stored if fact not in versions])),
+        ("digest of the stored blocks", summary.content_digest),
+        ("report typeset by", engine),
+    ]  # fmt: skip
+    rows = [[escape_text(k), escape_text(v)] for k, v in facts if v]
     return PrintedTable(
         head=["item", "value"],
         rows=rows,
@@ -242,6 +248,17 @@ def first_sentence(text: str) -> Latex:
 def summarise(finding: Finding) -> Latex:
     """A finding in one sentence: its headline, or else the first sentence of its text."""
     return first_sentence(finding.headline or finding.found)
+
+
+def is_search(claim: Tried) -> bool:
+    """Whether a counterexample of the claim comes from a search, and not from trials."""
+    return claim.claim.kind in ("identity", "deterministic") or not claim.evidence.cells
+
+
+def relation(witness: Witness) -> str:
+    """The relation that a statement has and that a counterexample of a search breaks."""
+    left, right = float(witness.observed or 0), float(witness.bound or 0)
+    return "$<$" if left == right else r"$\le$" if left > right else r"$\ge$"
 
 
 def apart(first: float, second: float) -> tuple[Latex, Latex]:

@@ -47,10 +47,11 @@ _MAIN = ("Theorem", "Corollary", "Proposition")
 #: A benchmark's tables in the paper, and its columns that only the site shows: a line of the paper
 #: holds the others.
 _MOST_TABLES = 2
-_ON_THE_SITE = ("held-out", "mean held-out", "rounds", "floats-down", "cpu", "cpu [s]")
+_ON_THE_SITE = ("held-out", "mean held-out", "rounds", "cpu", "cpu [s]")
 _STARRED = (
-    "A star marks the methods that no other one is shown to beat, oracles left out. The site has "
-    "all tables, with more columns."
+    "A star marks the methods that no other one is shown to beat, oracles left out. Under "
+    "/ first stands the error over that of the first method. The site has all tables, with more "
+    "columns."
 )
 #: What a claim of a kind observes in its trials, and the relation of the stated value.
 _OBSERVED = {
@@ -61,8 +62,6 @@ _OBSERVED = {
     "vacuity": ("left side", "at least"),
 }
 
-
-_SEARCHED = ("identity", "deterministic")
 #: The description of a counterexample whose observed value is a share of trials.
 _SHARE_OF_TRIALS = re.compile(r"violation rate|.* trials; this is the first of them$", re.DOTALL)
 
@@ -132,7 +131,7 @@ def _counterexample(claim: Tried) -> Latex:
     quantity, relation = _OBSERVED.get(claim.claim.kind, ("value", ""))
     if _SHARE_OF_TRIALS.match(witness.description):
         quantity = "failure rate"
-    found_by_search = claim.claim.kind in _SEARCHED or not claim.evidence.cells
+    found_by_search = overview.is_search(claim)
     parts = []
     if not re.match(r"(log of|share by which)", witness.description):
         parts.append(str(prose(capital(sentence(witness.description)))))
@@ -141,10 +140,12 @@ def _counterexample(claim: Tried) -> Latex:
             side = claim.evidence.cells[0].relation  # a mean may be bounded on either side
             relation = "equal to" if side == "equals" else side
         stated = " ".join(word for word in ("stated", relation) if word)
-        if found_by_search:
-            quantity, stated = "left side", "right side"
         seen, limit = overview.apart(witness.observed, witness.bound)
-        parts.append(f"Observed {quantity} {seen}, {stated} {limit}.")
+        parts.append(
+            f"The statement says {seen} {overview.relation(witness)} {limit}."
+            if found_by_search
+            else f"Observed {quantity} {seen}, {stated} {limit}."
+        )
     if witness.params:
         parts.append(f"There {assignment(witness.params, list(witness.params))}.")
     return Latex(" ".join(parts))
@@ -299,6 +300,8 @@ def findings(run: Run, files: Files, form: Form) -> tuple[list[dict[str, Any]], 
 def abstract(run: Run) -> Latex:
     """The claims that were tried, left out and proved, and the tally."""
     claims = run.claims
+    if run.benchmarks and not (claims or run.pending):
+        return Latex(f"This run holds {plural(len(run.benchmarks), 'benchmark')} and no claim.")
     missing = len(run.left_out) + sum(claim.verdict == "NOT RUN" for claim in claims)
     told = str(overview.abstract(claims, run.summary, run.pending, len(run.planned)))
     if missing and claims:
@@ -340,7 +343,7 @@ def theorems(run: Run) -> list[PrintedTable]:
     nodes = {node.id: node for graph in run.graphs.values() for node in graph.nodes}
     found = [one for one in results(run.claims) if one.name.startswith(_MAIN)]
     made = []
-    shares = (0.12, 0.2, 0.11, 0.13, 0.15, 0.22)
+    shares = (0.13, 0.15, 0.12, 0.14, 0.13, 0.25)
     ragged = r">{\raggedright\arraybackslash\hskip0pt}"
     for paper in dict.fromkeys(one.paper for one in found):
         rows = table_rows([one for one in found if one.paper == paper], nodes)
@@ -352,7 +355,9 @@ def theorems(run: Run) -> list[PrintedTable]:
                 align="llllll",
                 caption=str(escape_text(sentence(paper or "Results"))),
                 label=f"results-{slug(paper)}",
-                spec="@{}" + "".join(rf"{ragged}p{{{s}\linewidth}}" for s in shares) + "@{}",
+                spec="@{}"
+                + r"@{\hspace{7pt}}".join(rf"{ragged}p{{{s}\linewidth}}" for s in shares)
+                + "@{}",
             )
         )  # fmt: skip
     return made
@@ -376,6 +381,12 @@ def plain_table(run: Run) -> list[PrintedTable]:
     ]
 
 
+def _cite(run: Run, claim: Tried) -> Latex:
+    """The place of a claim in print, with its paper where the run has several."""
+    paper = [claim.claim.paper] * (len(run.by_paper) > 1)
+    return prose(sentence(", ".join(filter(None, [*paper, claim.claim.source]))))
+
+
 def redrawn(run: Run, files: Files, form: Form) -> list[dict[str, Any]]:
     """The papers' own figures, where this run drew them."""
     found: list[dict[str, Any]] = []
@@ -384,7 +395,7 @@ def redrawn(run: Run, files: Files, form: Form) -> list[dict[str, Any]]:
         if re.match(r"(Fig|Table)", source) and claim.evidence.figures and len(found) < _REDRAWN:
             made = _draw(claim.evidence.figures[0], claim.name, files, form)
             made["caption"] = Latex(
-                f"{prose(sentence(source))} {made['caption']} "
+                f"{_cite(run, claim)} {made['caption']} "
                 f"{verdict_word(claim.verdict, claim.mark)}: {_link(claim)}."
             )
             found.append(made)
@@ -407,7 +418,8 @@ def reprinted(run: Run) -> list[PrintedTable]:
             made, _ = evidence_table(table, f"paper-{claim.name}-{i}")
             verdict = f"{verdict_word(claim.verdict, claim.mark)}: {_link(claim)}."
             found.setdefault(
-                f"{table.title} {table.rows}", replace(made, caption=f"{made.caption} {verdict}")
+                f"{table.title} {table.rows}",
+                replace(made, caption=f"{_cite(run, claim)} {made.caption} {verdict}"),
             )
     return list(found.values())[:_REPRINTED]
 
@@ -429,6 +441,8 @@ def _by_refutation(judged: Sequence[Power]) -> str:
 def sure(run: Run) -> list[tuple[Latex, Latex]]:
     """How sure the verdicts are: the level, the controls, the mutation score, the limits."""
     claims = [claim for claim in run.claims if claim.verdict != "NOT RUN"]
+    if not claims:
+        return []
     told: list[tuple[str, str]] = []
     level = run.summary.familywise_level
     if level is not None:
@@ -439,21 +453,22 @@ def sure(run: Run) -> list[tuple[Latex, Latex]]:
         ))  # fmt: skip
     placebos = [c for c in claims if any(t.title == "Placebos" for t in c.evidence.tables)]
     empty = sum(cell.void != "" for claim in placebos for cell in claim.evidence.cells)
-    told.append((
-        "Placebos",
-        f"{plural(len(placebos), 'claim was', 'claims were')} also tried against controls. "
-        "A control is a placebo in place of the algorithm, the trivial bound, or an event that "
-        "must happen. A cell supports nothing where the placebo passes, where the bound is "
-        "trivial, or where the event is too rare: "
-        f"{plural(empty, 'cell is', 'cells are')} void for one of these reasons.",
-    ))  # fmt: skip
+    if placebos:
+        told.append((
+            "Placebos",
+            f"{plural(len(placebos), 'claim was', 'claims were')} also tried against controls. "
+            "A control is a placebo in place of the algorithm, the trivial bound, or an event that "
+            "must happen. A cell supports nothing where the placebo passes, where the bound is "
+            "trivial, or where the event is too rare: "
+            f"{plural(empty, 'cell is', 'cells are')} void for one of these reasons.",
+        ))  # fmt: skip
     judged = [c.power for c in claims if c.power is not None and c.power.n_false]
     false, caught = sum(p.n_false for p in judged), sum(p.n_caught for p in judged)
     told.append((
         "Mutation",
         f"{number(false)} statements that ask for more and are not shown to be true were made from "
-        f"{plural(len(judged), 'claim')}. {number(caught)} of them lost their support "
-        f"({number(caught / false, 2)}){_by_refutation(judged)}."
+        f"{plural(len(judged), 'claim')}. {number(caught)} of them, a share of "
+        f"{number(caught / false, 2)}, lost their support{_by_refutation(judged)}."
         if false
         else f"This run was not mutated. {code('cfl-verify mutate latest')} measures which false "
         "statements it would not support.",
@@ -464,7 +479,7 @@ def sure(run: Run) -> list[tuple[Latex, Latex]]:
         f"{code('python3 .ci/tox.py -e calibration')} counts wrong verdicts in simulated worlds, "
         f"and {code('python3 .ci/tox.py -e mutants')} plants faults in the code.",
     ))  # fmt: skip
-    coarse = sum(claim.mark.startswith("SUPPORTED TO") for claim in claims)
+    coarse = overview.coarse_supports(claims)
     whole = ("PROVED", "PROVED UP TO A LEMMA")  # what is proved on a part is searched on the rest
     searched = sum(
         not c.evidence.cells and c.verdict == "SUPPORTED" and c.mark not in whole for c in claims
@@ -568,7 +583,7 @@ def paper(run: Run, *, engine: str, author: str = "", form: Form = "pdf") -> dic
         "picture": drawn,
         "findings": made,
         "short": _short(made),
-        "more": _more(more),
+        "more": _short(_more(run, more)),
         "theorems": tables,
         "claims": [] if tables else plain_table(run),
         "figures": redrawn(run, files, form),
@@ -583,17 +598,18 @@ def paper(run: Run, *, engine: str, author: str = "", form: Form = "pdf") -> dic
 
 
 def _short(made: Sequence[Mapping[str, Any]]) -> list[tuple[Latex, list[Mapping[str, Any]]]]:
-    """The findings in one sentence each, by paper."""
+    """Findings by paper."""
     groups: dict[Latex, list[Mapping[str, Any]]] = {}
     for item in made:
         groups.setdefault(item["paper"], []).append(item)
     return list(groups.items())
 
 
-def _more(items: Sequence[Shown]) -> list[dict[str, Any]]:
+def _more(run: Run, items: Sequence[Shown]) -> list[dict[str, Any]]:
     """The findings that have no entry of their own, a line each."""
     return [
         {
+            "paper": escape_text(_name(run, item.paper)),
             "where": prose(capital(item.finding.where)),
             "told": overview.summarise(item.finding),
             "link": Latex(_link(item.claim)),

@@ -1,6 +1,6 @@
 """The picture of a run: a tile a claim, and beside it how sharp each theorem is.
 
-A row is a theorem.  Its tiles are its claims in the paper's order.  The colour of a tile is the
+A row is a theorem, and its tiles are its claims.  The colour of a tile is the
 verdict, and its shade is the strength (`reports.results.strength`).  To the right stands the bound
 over the truth on a logarithmic axis: the median over the cells, with its range.  `picture` makes
 the layout once.  The PDF draws it by `render`, and the site writes the same shapes as SVG with
@@ -24,7 +24,7 @@ from matplotlib.patches import Circle, Rectangle
 
 from reports.lettering import FONTS, label
 from reports.reading import COLOURS, Tried, colour
-from reports.results import Strength, results, row_of, strength
+from reports.results import Strength, in_order, results, row_of, strength
 from reports.text import TEXT_WIDTH_INCHES
 
 WIDTH = 72.0 * TEXT_WIDTH_INCHES
@@ -109,11 +109,10 @@ def _group(claims: Sequence[Tried]) -> dict[str, dict[str, list[Tried]]]:
     found: dict[str, dict[str, list[Tried]]] = {}
     for claim in claims:
         found.setdefault(claim.claim.paper, {}).setdefault(row_of(claim), []).append(claim)
-    for rows in found.values():  # rows without a theorem's name come last
-        for name in ("Displays", "Sections", "Remarks", "Tables, figures"):
-            if name in rows:
-                rows[name] = rows.pop(name)
-    return found
+    return {
+        paper: dict(sorted(rows.items(), key=lambda row: in_order(row[0])))
+        for paper, rows in found.items()
+    }
 
 
 def _range(factors: Sequence[tuple[float, float, float]]) -> tuple[int, int]:

@@ -30,6 +30,10 @@ _PLACE = re.compile(
     r"Section|Appendix|footnote|abstract|Introduction)s?\b",
     re.IGNORECASE,
 )
+#: The order of a paper's results: theorems with their corollaries, then propositions, then lemmas.
+_KINDS = {"Theorem": 0, "Corollary": 0, "Proposition": 1, "Lemma": 2}
+#: The rows of the claims that belong to no result.
+_OTHERS = ("Displays", "Sections", "Remarks", "Tables, figures")
 #: The factors up to which a bound counts as sharp, and from which it counts as loose.
 SHARP, LOOSE = 3.0, 30.0
 #: Letters of a name in a graph.
@@ -97,6 +101,14 @@ def row_of(claim: Tried) -> str:
     if kind in ("remark", "footnote", "definition", "assumption"):
         return "Remarks"
     return "Sections" if kind else "Displays"
+
+
+def in_order(row: str) -> tuple[int, int, bool]:
+    """The sorting key of a row: results by kind and number, and then the rows of other claims."""
+    if row in _OTHERS:
+        return len(_KINDS) + _OTHERS.index(row), 0, False
+    kind, _, digits = row.partition(" ")
+    return _KINDS[kind], int(digits[:9]), kind == "Corollary"
 
 
 def factor(claim: Tried) -> tuple[float, float, float] | None:
@@ -208,13 +220,17 @@ class Result:
 
 
 def results(claims: Sequence[Tried]) -> list[Result]:
-    """The results of the papers in the order in which the claims name them."""
+    """The results of the papers: theorems with their corollaries, propositions, lemmas."""
     groups: dict[tuple[str, str], dict[Part, list[Tried]]] = {}
     for claim in claims:
         name, part = place(claim)
         if name:
             parts = groups.setdefault((claim.claim.paper, name), {})
             parts.setdefault(part, []).append(claim)
+    papers = list(dict.fromkeys(paper for paper, _ in groups))
+    ordered = sorted(
+        groups.items(), key=lambda item: (papers.index(item[0][0]), in_order(item[0][1]))
+    )
     return [
         Result(
             paper=paper,
@@ -223,7 +239,7 @@ def results(claims: Sequence[Tried]) -> list[Result]:
             proof=tuple(parts.get("proof", ())),
             aside=tuple(parts.get("aside", ())),
         )
-        for (paper, name), parts in groups.items()
+        for (paper, name), parts in ordered
     ]
 
 
@@ -241,7 +257,7 @@ def holds(result: Result) -> Latex:
     """Whether the statement holds, in words."""
     if result.refuted:
         word = verdict_word("REFUTED", "as printed: no")
-        kept = verdict_word("SUPPORTED", "a corrected form: yes")
+        kept = verdict_word("SUPPORTED", "corrected: yes")
         return Latex(rf"{word}\newline {kept}" if result.held else word)
     if result.held:
         corrected = all("corrected" in claim.claim.source for claim in result.held)

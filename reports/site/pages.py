@@ -25,6 +25,8 @@ from reports.text import capital, number, prose
 #: A page: its address below the site, its template and its variables.
 Page = tuple[str, str, dict[str, Any]]
 
+#: The choice of the claims that no verdict of the tally counts.
+_IDENTITY = "identity of formulas"
 _RANKS = ("REFUTED", "INCONCLUSIVE", "VACUOUS", "SUPPORTED")
 
 
@@ -74,10 +76,12 @@ def index(run: Run, files: Files) -> Page:
         "dot": DOT,
         "legend": LEGEND,
         "tally": [
-            {"verdict": verdict, "mark": mark, "count": count, "colour": colour(verdict)}
+            {"mark": mark, "count": count, "colour": colour(verdict)}
             for (verdict, mark), count in counts
         ],
-        "verdicts": sorted({claim.verdict for claim in run.claims}, key=_rank),
+        "verdicts": [mark for (_, mark), _ in counts] + [_IDENTITY] * any(
+            claim.claim.identity for claim in run.claims
+        ),
         "papers": [{"id": i, "text": text} for text, i in papers.items()],
         "kinds": sorted({claim.claim.kind for claim in run.claims if claim.claim.kind}),
         "rows": [_row(claim, papers) for claim in run.claims],
@@ -100,7 +104,7 @@ def _row(claim: Tried, papers: Mapping[str, str]) -> dict[str, Any]:
         "source": prose(claim.claim.source),
         "paper": papers[claim.claim.paper],
         "kind": claim.claim.kind,
-        "verdict": claim.verdict,
+        "verdict": _IDENTITY if claim.claim.identity else overview.counted(claim.mark),
         "rank": _rank(claim.verdict),
         "mark": claim.mark,
         "colour": claim.colour,
@@ -147,7 +151,7 @@ def claims(run: Run, files: Files) -> list[Page]:
                     "replay": [" ".join(line.split()) for line in claim.claim.replay],
                     "shaken": [shown(name) for name in node.shaken] if node else [],
                     "uses": [shown(n) for n in node.uses if n not in cited(claim)] if node else [],
-                    "cited": cited(claim),
+                    "cited": [prose(name) for name in cited(claim)],
                     "proved": claim.evidence.proved is not None,
                     "used_by": [shown(name) for name in node.used_by] if node else [],
                     "findings": _findings_of(run, claim.key),

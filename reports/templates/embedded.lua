@@ -139,17 +139,20 @@ function Code(el)
   end
 end
 
--- Commands that are a paragraph of their own are not spaced out to its width.
+-- Commands that are a paragraph of their own, and long lists of names, are not spaced out to its width.
 function Para(el)
-  local commands = 0
-  for _, each in ipairs(el.content) do
+  local commands, names, others = 0, 0, 0
+  for i, each in ipairs(el.content) do
     if each.t == "RawInline" and each.text:match("^#command") then
       commands = commands + 1
+    elseif each.t == "Code" and i > 1 and el.content[i - 1].t == "Space" then
+      names = names + 1
     elseif each.t ~= "LineBreak" and each.t ~= "SoftBreak" then
-      return nil
+      others = others + 1
     end
   end
-  if commands == 0 then return nil end
+  local many = names >= 8 and FORMAT:match("^typst")
+  if not many and (commands == 0 or names + others > 0) then return nil end
   return pandoc.RawBlock("typst", "#[#set par(justify: false)\n" .. typst_of({ el }) .. "\n]")
 end
 

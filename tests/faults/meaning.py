@@ -4000,8 +4000,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "reports/paper.py",
-        "({number(caught / false, 2)})",
-        "({number(caught / len(judged), 2)})",
+        "{number(caught / false, 2)}, lost",
+        "{number(caught / len(judged), 2)}, lost",
         "the score of false statements is over the claims",
         "reports/test_paper",
         missed=True,
@@ -4492,8 +4492,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "reports/claim_page.py",
-        '[Latex("nothing") if name == "1" else code(name) for name in names]',
-        '[Latex("nothing") if name == "0" else code(name) for name in names]',
+        '[Latex("a constant") if n == "1" else',
+        '[Latex("a constant") if n == "0" else',
         "a symbol that may be left out is told from a symbol 1",
         "reports/test_claim_page",
         missed=True,
@@ -4524,8 +4524,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "reports/claim_tables.py",
-        'reasons = "; ".join(dict.fromkeys(str(prose(c.void)) for c in void))',
-        "reasons = str(prose(void[0].void))",
+        "(reason for c in void for reason in",
+        "(reason for c in void[:1] for reason in",
         "only the first reason of void cells is named",
         "reports/test_claim_tables",
         missed=True,
@@ -7920,8 +7920,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "reports/overview.py",
-        'coarse := sum(claim.mark.startswith("SUPPORTED TO") for',
-        'coarse := sum(claim.mark.startswith("SUPPORTED") for',
+        'get(("SUPPORTED", "SUPPORTED TO r"), 0)',
+        'get(("SUPPORTED", "SUPPORTED"), 0)',
         "all supported claims are said to rest on the smallest probability",
         "reports/test_overview",
         missed=True,

@@ -13,8 +13,8 @@ from tests.reports.fakes import FakeRun, claim, figure, undrawn
 
 
 def plain(text: str) -> str:
-    """The words of LaTeX without its commands."""
-    return re.sub(r"\\\w+\{([^{}]*)\}", r"\1", text)
+    """The words of LaTeX without its commands and dollars."""
+    return re.sub(r"\\\w+\{([^{}]*)\}", r"\1", text).replace("$", "")
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ def plain(text: str) -> str:
         (["n"], [], "The trials tell d from n."),
         ([], ["m"], "The trials do not tell d from m."),
         (["n"], ["m"], "The trials tell d from n, not from m."),
-        (["1"], [], "The trials tell d from nothing."),
+        (["1"], [], "The trials tell d from a constant."),
         ([], [], ""),
     ],
 )
@@ -59,3 +59,33 @@ def test_a_search_has_evaluations_and_no_trials(kind: str, told: str) -> None:
     document["evidence"] |= {"n_trials": 7, "n_failed": 0, "level": None}
     (tried,) = load(FakeRun({"claim": {"p.a": document}})).claims
     assert str(claim_page.claim_page(tried, {})["brief"]).endswith(f"{told}.")
+
+
+@pytest.mark.parametrize(
+    ("kind", "n_trials", "replaced"),
+    [("deterministic", 0, True), ("expectation", 0, True), ("deterministic", 40, False)],
+)
+def test_a_search_that_a_certificate_replaced_is_not_told_as_made(
+    kind: str, n_trials: int, replaced: bool
+) -> None:
+    """ "0 evaluations" stood above a procedure of 250 evaluations."""
+    document = undrawn(claim("p.a", kind=kind, procedure="250 evaluations over n."))
+    document["evidence"] |= {"n_trials": n_trials, "n_failed": 0, "proved": {}}
+    (tried,) = load(FakeRun({"claim": {"p.a": document}})).claims
+    page = claim_page.claim_page(tried, {})
+    told = dict(page["after"])["Procedure"]
+    before = "A certificate stands in the place of this search: " if replaced else ""
+    assert told == f"{before}250 evaluations over n."
+    assert ("evaluations" in page["brief"] or "trials" in page["brief"]) is not replaced
+    bare = undrawn(claim("p.a", procedure=""))
+    bare["evidence"] |= {"n_trials": 0, "proved": {}}
+    (tried,) = load(FakeRun({"claim": {"p.a": bare}})).claims
+    assert "Procedure" not in dict(claim_page.claim_page(tried, {})["after"])
+
+
+def test_the_symbols_that_trials_tell_apart_are_the_letters_of_the_paper() -> None:
+    one = {"symbol": "lam", "told": ["alpha_0", "1"], "not_told": ["Delta"]}
+    evidence = decode({"verdict": "SUPPORTED", "apart": [one]}, Evidence, "evidence")
+    assert claim_page._apart(evidence) == (
+        r"The trials tell $\lambda$ from $\alpha_{0}$ and a constant, not from $\Delta$."
+    )

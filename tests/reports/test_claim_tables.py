@@ -256,6 +256,10 @@ def test_void_cells_are_counted_with_each_reason_once() -> None:
     ]
     said = cell_table([*live, *void], "p.a").caption
     assert said.endswith(r" $3$ cells are void and support nothing: a placebo passes; no trial.")
+    both = decode(cell(0, void="no trial; a placebo passes; too rare"), Cell, "cell")
+    assert cell_table([*live, *void, both], "p.a").caption.endswith(
+        " $4$ cells are void and support nothing: a placebo passes; no trial; too rare."
+    )
     assert cell_table([*cells(1), void[1]], "p.a").caption.endswith(
         r" $1$ cell is void and supports nothing: no trial."
     )

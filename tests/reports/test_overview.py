@@ -134,7 +134,7 @@ def test_the_abstract_names_the_claims_that_ended_with_an_error() -> None:
 def test_identities_of_formulas_are_counted_apart() -> None:
     same = tried("p.a", claim("p.a") | {"identity": "both sides come from (1)"})
     told = abstract([same, same, tried("p.b")], summary())
-    assert r": $1$ \verdictword{supported}{SUPPORTED}. $2$ of them compare two forms of one" in told
+    assert r": $1$ \verdictword{supported}{SUPPORTED}. $2$ claims that compare two forms of" in told
     assert abstract([], summary()) == "This run holds no claim yet."
 
 
@@ -211,4 +211,14 @@ def test_a_claim_that_failed_is_not_as_expected_and_tells_its_error() -> None:
 def test_a_run_of_identities_alone_has_no_tally() -> None:
     """ "1 claim was tried with 9 trials (0 failed): ." """
     only = tried("p.a", claim("p.a") | {"identity": "both sides come from (1)"})
-    assert "($2$ failed). $1$ of them compares two forms" in abstract([only], summary())
+    told = abstract([only], summary())
+    assert "($2$ failed). $1$ claim that compares two forms of one formula is left out" in told
+
+
+def test_the_supports_to_a_probability_are_those_of_the_tally() -> None:
+    """ "24 SUPPORTED TO r" and "26 supported claims rest": two were identities of formulas."""
+    same = claim("p.a") | {"identity": "both sides come from (1)"}
+    claims = [tried(f"p.{i}", mark=f"SUPPORTED TO 0.0{i}") for i in (1, 2)]
+    told = abstract([tried("p.a", same, mark="SUPPORTED TO 0.01"), *claims], summary())
+    assert r"$2$ \verdictword{supported}{SUPPORTED TO r}." in told
+    assert "$2$ supported claims rest on the smallest probability" in told

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from reports.assemble import write_report
+from reports.claim_page import claim_page
 from reports.collect import Run, load
 from reports.engines import embedded_missing, typst_source
 from reports.latex_template import render_tex
@@ -171,7 +172,29 @@ def test_a_counterexample_of_a_search_has_two_sides_whatever_the_kind_of_its_cla
     document = failed("p.a", "Theorem 1", "probability")
     document["evidence"]["cells"] = []
     (entry,) = findings(made({"p.a": document}, {"p-a": finding("p.a")}), {}, "pdf")[0]
-    assert "Observed left side $0.25$, right side $0.12$." in str(entry["counterexample"])
+    assert r"The statement says $0.25$ $\le$ $0.12$." in str(entry["counterexample"])
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "told"),
+    [
+        (2.25, 0.875, r"$2.2$ $\le$ $0.88$"),
+        (0.5, 0.75, r"$0.5$ $\ge$ $0.75$"),
+        (3, 3, "$3$ $<$ $3$"),
+    ],
+)
+def test_a_counterexample_of_a_search_prints_the_relation_that_fails(
+    left: float, right: float, told: str
+) -> None:
+    """ "Left side 2.2, right side 0.88" stood below a printed "at least", which it meets."""
+    document = failed("p.a", "Theorem 1", "deterministic")
+    document["evidence"]["witness"] |= {"observed": left, "bound": right}
+    one = made({"p.a": document}, {"p-a": finding("p.a")})
+    (entry,) = findings(one, {}, "pdf")[0]
+    assert f"The statement says {told}." in str(entry["counterexample"])
+    runs = dict(claim_page(one.by_key["p.a"], {})["after"])
+    exact = told.replace("2.2", "2.25").replace("0.88", "0.875")
+    assert f"the statement says {exact}." in str(runs["Witness"])
 
 
 @pytest.mark.parametrize(
@@ -203,9 +226,10 @@ def test_a_counterexample_says_what_its_witness_has(
     (entry,) = findings(made({"p.a": document}, {"p-a": finding("p.a")}), {}, "pdf")[0]
     told = str(entry["counterexample"])
     assert "The bound fails at the smallest size." in told
-    assert ("Observed" in told) is not bool(missing)
+    says = "The statement says" if kind == "deterministic" else "Observed"
+    assert (says in told) is not bool(missing)
     assert ("$0.25$" in told and "$0.12$" in told) is not bool(missing)
-    assert ("right side $0.12$" in told) is (kind == "deterministic" and not missing)
+    assert (r"$\le$ $0.12$." in told) is (kind == "deterministic" and not missing)
     assert ("There " in told) is bool(params)
     assert ("$m=3$" in told) is bool(params)
     assert "None" not in told
@@ -518,12 +542,12 @@ def test_the_score_of_false_statements_is_summed_over_the_claims_that_have_any()
 
     assert (
         "$8$ statements that ask for more and are not shown to be true were made from $2$ claims. "
-        "$5$ of them lost their support ($0.62$)." in scored(powers)["Mutation"]
+        "$5$ of them, a share of $0.62$, lost their support." in scored(powers)["Mutation"]
     )
     counted = {
         name: {**power, "n_refuted": power["n_caught"] // 2} for name, power in powers.items()
     }
-    assert "support ($0.62$), $2$ by a refutation." in scored(counted)["Mutation"]
+    assert "lost their support, $2$ by a refutation." in scored(counted)["Mutation"]
     for power in ({}, {"p.c": powers["p.c"]}):
         assert "This run was not mutated" in scored(power)["Mutation"]
     assert "With probability $0.97$ at least" in scored(powers)["Level"]
@@ -623,3 +647,64 @@ def test_a_papers_figure_is_drawn_anew_by_the_first_figure_of_its_claim() -> Non
     ]
     (shown,) = redrawn(made({"p.a": document}, {}), {}, "svg")
     assert "The first one." in shown["caption"]
+
+
+def test_a_finding_of_one_of_several_papers_and_its_figure_name_the_paper() -> None:
+    """ "(14): The sum lacks ..." and "Fig. 2." stood in a report of four papers."""
+    claims = {
+        f"{paper}.c{i}": failed(f"{paper}.c{i}", "Lemma 1") | {"paper": f"Authors of {paper}"}
+        for paper in "pq" for i in range(MOST)
+    }  # fmt: skip
+    claims["q.fig"] = claim("q.fig", source="Fig. 2", paper="Authors of q")
+    run = made(claims, {f"{key.replace('.', '-')}": finding(key) for key in claims})
+    more = [(paper, [row["link"] for row in rows]) for paper, rows in paper_of(run)["more"]]
+    _, left = findings(run, {}, "pdf")
+    assert [name for name, _ in more] == list(
+        dict.fromkeys({"p": "On things", "q": "On others"}[item.paper] for item in left)
+    )
+    assert sum(len(rows) for _, rows in more) == len(left) == 2 * MOST - MOST
+    (drawn,) = redrawn(run, {}, "svg")
+    assert drawn["caption"].startswith("Authors of q, Fig. 2. ")
+    (drawn,) = redrawn(made({"q.fig": claims["q.fig"]}, {}), {}, "svg")
+    assert drawn["caption"].startswith("Fig. 2. ")
+
+
+def paper_of(run: Run) -> dict[str, Any]:
+    """The variables of the template."""
+    return paper(run, engine="", form="svg")
+
+
+def test_a_run_tells_of_placebos_only_where_claims_have_them() -> None:
+    """ "0 claims were also tried against controls", also in the report of a benchmark alone."""
+    plain = made({"p.a": named("p.a", "Theorem 1")}, {})
+    assert [str(head) for head, _ in sure(plain)] == [
+        "Level", "Mutation", "Calibration and planted faults", "Limits",
+    ][plain.summary.familywise_level is None :]  # fmt: skip
+    asked = {"benchmark": {"name": "b", "question": "Which?"}, "answer": "b is best."}
+    table = {"title": "n = 8", "columns": ["", "method"], "rows": [["*", "b"]]}
+    run = load(FakeRun({"benchmark": {"b": asked | {"tables": [table]}}}))
+    source = render_tex(paper_of(run), "paper.tex.j2")
+    assert "This run holds $1$ benchmark and no claim." in source
+    assert re.findall(r"\\section\{([^}]*)\}", source) == ["Benchmark: b", "How to repeat it"]
+    assert "claim leads to its page" not in source
+    assert "no claim yet" not in source
+
+
+def test_the_paper_shows_what_a_method_sends_and_what_it_receives() -> None:
+    """ "290 times fewer floats" stood beside 36,000 and 200: those are sent, not received."""
+    head = ["", "method", "held-out", "rounds", "floats-up", "floats-down", "cpu [s]"]
+    rows = [["*", "a", "1", "1", "200", "200", "0.1"], ["", "b", "1", "9", "36,000", "80,000", "0"]]
+    one = {"benchmark": {"name": "b"}, "tables": [{"columns": head, "rows": rows}]}
+    ((shown,),) = [
+        each["tables"] for each in compare(load(FakeRun({"benchmark": {"b": one}})), {}, "svg")
+    ]
+    assert shown.head == ["method", "floats-up", "floats-down"]
+    assert [row[1:] for row in shown.rows] == [["200", "200"], ["36,000", "80,000"]]
+
+
+@pytest.mark.skipif(bool(embedded_missing()), reason="the embedded engine is not installed")
+def test_a_long_list_of_names_is_not_spaced_out() -> None:
+    """Names do not break, so that a line held three of them and wide gaps."""
+    names = ", ".join(rf"\texttt{{a{i}}}" for i in range(9))
+    for text, ragged in ((f"Not run: {names}.", True), (r"The \texttt{a} of \texttt{b}.", False)):
+        assert ("justify: false" in typst_source(text, standalone=False)) is ragged

@@ -22,6 +22,7 @@ from reports.site import site
 from tests.reports.fakes import FakeRun, cell, claim, undrawn
 
 TILE, STEP, ROW, HEAD, LABEL, PER_LINE = 7.6, 9.2, 9.6, 15.0, 76.0, 25
+FIRST = ("Theorem 1", "Corollary 3", "Lemma 2")
 LAST = ("Displays", "Sections", "Remarks", "Tables, figures")
 SOURCES = {
     "Theorem 1": "Theorem 1", "Lemma 2": "Lemma 2", "Corollary 3": "Corollary 3",
@@ -74,7 +75,7 @@ def test_the_layout_is_the_one_that_is_laid_out_row_by_row(
         expected_heads.append((paper, top + 10.0))
         top += HEAD
         mine = [row for p, row, _ in rows if p == paper]
-        ordered = [n for n in mine if n not in LAST] + [n for n in LAST if n in mine]
+        ordered = [n for n in (*FIRST, *LAST) if n in mine]
         groups = [(name, by_row[paper, name]) for name in ordered]
         if missing := [key for key, p in not_run.items() if p == paper]:
             groups.append(("Not run", missing))

@@ -138,12 +138,29 @@ def test_the_table_of_the_environment_leaves_out_what_is_not_known() -> None:
     }
     table = environment(decode(summary, Summary, "summary"), "none")
     assert {row[0]: row[1] for row in table.rows} == {
-        "root seed": "0",
+        "run": "root seed 0",
         "wall time": "90.0 s",
         "versions": "numpy 2.1.0, python 3.11",
-        "machine": "x86",
+        "machine": "machine x86",
         "report typeset by": "none",
     }
+
+
+def test_the_table_of_the_environment_fits_one_page_whatever_a_run_stores() -> None:
+    """The last page of the report held its last four rows: a long table runs over pages."""
+    stored = {f"key{i}": f"{i}.0.1" if i % 2 else f"word {i}" for i in range(40)}
+    times = {"started": "2026-03-09T08:05:00+00:00", "finished": "2026-03-09T08:07:24+00:00"}
+    told = {"run_id": "r", "profile": "quick", "seed": 7, "executor": "E", "n_jobs": 2}
+    told |= {"content_digest": "ab", "wall_seconds": 144.0, "environment": stored, **times}
+    table = environment(decode(told, Summary, "summary"), "none")
+    assert r"\begin{longtable}" not in table.latex()
+    rows = dict(table.rows)
+    assert rows["run"] == "r, profile quick, root seed 7"
+    assert rows["executor"] == "E, jobs 2"
+    assert rows["time"] == "9 March 2026, 08:05 UTC to 9 March 2026, 08:07 UTC"
+    assert rows["wall time"] == "2 min 24 s"
+    for i in range(40):
+        assert f"key{i} {stored[f'key{i}']}" in rows["versions" if i % 2 else "machine"].split(", ")
 
 
 def test_five_surprises_are_named_and_the_others_counted() -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
 from posixpath import dirname, join, normpath
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
@@ -337,3 +339,49 @@ def test_each_claim_leads_to_its_neighbours_and_the_ends_to_one_only(
         around.pop("stylesheet")
         near = {"prev": keys[i - 1 : i] if i else [], "next": keys[i + 1 : i + 2]}
         assert around == {side: f"{names[0]}.html" for side, names in near.items() if names}
+
+
+def test_a_verdict_of_the_tally_leads_to_as_many_claims_as_it_counts() -> None:
+    """ "3 PROVED" led to all that are supported, and identities are counted apart."""
+    marks = ["PROVED"] * 3 + ["SUPPORTED"] * 2 + ["SUPPORTED TO 0.1", "SUPPORTED TO 0.2"]
+    marks += ["PROVED FOR d <= 3", "PROVED UP TO A LEMMA"]
+    documents = {f"p.c{i}": undrawn(claim(f"p.c{i}")) for i in range(len(marks) + 2)}
+    for document, mark in zip(documents.values(), [*marks, "PROVED", "SUPPORTED"], strict=True):
+        document["evidence"]["mark"] = mark
+    documents["p.c9"]["identity"] = documents["p.c10"]["identity"] = "both sides are (1)"
+    _, pages = pages_of(FakeRun({"claim": documents}))
+    page = pages["index.html"]
+    chosen = [unquote(a.partition("=")[2]) for a in page.values("href") if a.startswith("#verdict")]
+    rows = Counter(page.values("data-verdict"))
+    assert {name: rows[name] for name in chosen} == {
+        "PROVED": 3, "SUPPORTED": 2, "SUPPORTED TO r": 2, "PROVED FOR SIZES": 1,
+        "PROVED UP TO A LEMMA": 1,
+    }  # fmt: skip
+    assert rows["identity of formulas"] == 2
+    options = page.text[page.text.index("Verdict all") :].partition(" Kind")[0]
+    assert all(name in options for name in [*chosen, "identity of formulas"])
+
+
+def test_the_known_results_of_a_certificate_have_their_formulas_set() -> None:
+    """A page showed "the best approximation of rank $K$" with its dollars."""
+    document = undrawn(claim("p.a"))
+    document["evidence"]["proved"] = {"lemmas": ["the best approximation of rank $K_1$"]}
+    files, _ = pages_of(FakeRun({"claim": {"p.a": document}}))
+    item = re.search(
+        r"<li>the best approximation of rank (.*?)</li>", str(files["claims/p.a.html"])
+    )
+    assert item is not None
+    assert "<msub>" in item[1]
+    assert "$" not in re.sub(r"<[^>]*>", "", item[1])
+
+
+def test_the_pages_of_single_results_are_listed_by_paper() -> None:
+    documents = {
+        f"p.{paper}{i}": undrawn(claim(f"p.{paper}{i}", source=name, paper=f"Paper {paper}"))
+        for paper in "ba" for i, name in enumerate(("Lemma 2", "Theorem 1"))
+    }  # fmt: skip
+    text = str(pages_of(FakeRun({"claim": documents}))[0]["index.html"])
+    lists = re.findall(r"<p>(Paper \w): (.*?)\.</p>", text)
+    assert [(paper, re.findall(r">([^<]+)</a>", items)) for paper, items in lists] == [
+        (f"Paper {paper}", ["Theorem 1", "Lemma 2"]) for paper in "ab"
+    ]
