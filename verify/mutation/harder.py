@@ -60,8 +60,9 @@ _REFUSED = (ArithmeticError, KeyError, TypeError, ValueError)
 def log_quotient(original: Statement, changed: Statement, values: Mapping[str, Any]) -> float:
     """The log of the changed bound over the stated one, below zero where the change asks for more.
 
-    The smaller of the conclusion's and of the failure probability's, the smallest over the trials
-    of a cell.  NaN where a formula cannot be evaluated.
+    Of two bounds below zero it is the log of the stated one over the changed one.  The smaller of
+    the conclusion's and of the failure probability's counts, the smallest over the trials of a
+    cell.  NaN where a formula cannot be evaluated.
     """
     quotients = []
     values = {**middle_constants(original), **values}
@@ -69,7 +70,7 @@ def log_quotient(original: Statement, changed: Statement, values: Mapping[str, A
         try:
             if original.terms:
                 before, after = (np.asarray(evaluate(s.expr, values)) for s in (original, changed))
-                log = np.log(after / before)
+                log = _log_growth(before, after)
                 log = -np.abs(log) if original.relation == "=" else log
                 quotients.append(-log if original.relation == r"\ge" else log)
             if original.failure is not None and changed.failure is not None:
@@ -78,6 +79,17 @@ def log_quotient(original: Statement, changed: Statement, values: Mapping[str, A
         except _REFUSED:
             return math.nan
     return float(min(np.min(q) for q in quotients)) if quotients else math.nan
+
+
+def _log_growth(before: FloatArray, after: FloatArray) -> FloatArray:
+    """The log of a quotient of two bounds, above zero where the second one is the larger number.
+
+    Of two bounds below zero the larger one is the nearer to zero.  The log is infinite where a
+    bound changes its sign.
+    """
+    quotient = after / before
+    log = np.where(before < 0.0, -1.0, 1.0) * np.log(np.abs(quotient))
+    return np.where(quotient < 0.0, np.where(after > before, np.inf, -np.inf), log)
 
 
 def hardest(
@@ -193,7 +205,7 @@ class Places:
             log_failure = np.log(allowed / evaluate(sharper.failure, at))
         bound = np.asarray(evaluate(changed.expr, at), dtype=np.float64)
         least = np.asarray(evaluate(sharper.expr, own), dtype=np.float64)
-        log = np.where(least > 0.0, np.log(np.maximum(bound, 0.0) / least), np.inf)
+        log = np.where((least == 0.0) & (bound == 0.0), 0.0, _log_growth(least, bound))
         logs = np.minimum(np.broadcast_to(log, shape), np.minimum(log_failure, 0.0))
         least_of_each: FloatArray = np.min(np.where(allowed >= 1.0, np.inf, logs), axis=1)
         return least_of_each

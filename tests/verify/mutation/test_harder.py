@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import replace
 
@@ -81,6 +82,33 @@ def test_the_quotient_is_below_zero_where_a_change_asks_for_more() -> None:
     both = bound(d, failure=1 / k)
     assert log_quotient(both, replace(both, failure=1 / k**2), at) == pytest.approx(-math.log(8.0))
     assert math.isnan(log_quotient(bound(d), bound(r), at))
+
+
+@pytest.mark.parametrize(("stated", "changed"), [*itertools.product((-4, -1, 0, 2, 6), repeat=2)])
+@pytest.mark.parametrize("relation", [r"\le", r"\ge"])
+def test_the_log_quotient_is_below_zero_just_where_the_change_asks_for_more(
+    stated, changed, relation
+) -> None:
+    """An upper bound asks for more where it is smaller, also below zero."""
+    own, other = (bound(sp.Integer(x), relation=relation) for x in (stated, changed))
+    found = log_quotient(own, other, {})
+    asked = stated - changed if relation == r"\le" else changed - stated
+    if stated == changed == 0:
+        assert math.isnan(found)
+    else:
+        assert np.sign(found) == -np.sign(asked)
+    if stated * changed > 0:
+        assert abs(found) == pytest.approx(abs(math.log(stated / changed)))
+
+
+def test_a_sharper_bound_below_zero_is_compared_with_its_sign(store) -> None:
+    """At most -k holds, so that at most -d does not follow from it where d is the larger."""
+    places = Places(mean(bound(d)), store, ["d", "k"])
+    logs = places.quotients(bound(-k), bound(-d))
+    apart = np.array([values["k"] - values["d"] for values in places.values])
+    assert np.array_equal(logs < 0.0, apart < 0.0)  # where d is the larger, -d asks for more
+    assert (apart < 0.0).any()
+    assert (apart > 0.0).any()
 
 
 def test_a_parameter_that_a_cell_leaves_at_its_default_is_moved_too(store) -> None:
