@@ -69,8 +69,13 @@ class _Worker:
         )
         theirs.close()
         self.end = weakref.finalize(self, self.process.kill)
-        if not self.connection.poll(_START_SECONDS) or self.connection.recv_bytes() != b"ready":
+        try:
+            ready = self.connection.poll(_START_SECONDS) and self.connection.recv_bytes()
+        except (EOFError, OSError):  # it ended at its start
+            ready = b""
+        if ready != b"ready":
             self.end()
+            self.process.wait()
             raise FitFailed("the process for own methods does not start")
 
 

@@ -13,7 +13,8 @@ from typing import Any
 from trials.checks import InvalidParameter, integer_between
 from trials.run.directory import STORE_NAME, find_run, make_run_directory
 from trials.run.executors import Executor
-from trials.run.store import RunStore
+from trials.run.store import RunStore, StoreError
+from trials.run.store.files import size_of
 from trials.run.store.limits import is_name
 from verify import session
 from verify.benchmark import pages, tables, trust
@@ -90,11 +91,19 @@ class Asked:
         return cls(**{field.name: options[field.name] for field in fields(cls)})
 
     def changes(self) -> dict[str, Any]:
-        """The parameters of a federation that are given."""
-        flags = {_FLAGS[name]: getattr(self, name) for name in _FLAGS}
-        return {k: v for k, v in flags.items() if v is not None} | dict(
-            map(_setting, self.settings)
-        )
+        """The parameters of a federation that are given.
+
+        Raises
+        ------
+        InvalidParameter : When one of them is given twice.
+        """
+        flags = [(_FLAGS[name], getattr(self, name)) for name in _FLAGS]
+        given = [pair for pair in flags if pair[1] is not None]
+        given += map(_setting, self.settings)
+        names = [name for name, _ in given]
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise InvalidParameter(f"{twice[0]} is given twice: leave out one of its values")
+        return dict(given)
 
     def rules(self) -> dict[str, Any]:
         """What is given of the methods, of the metric and of the end of the run."""
@@ -318,6 +327,11 @@ def _open(asked: Asked, wanted: Benchmark) -> RunStore:
         directory = Path(asked.output)
     else:
         directory = make_run_directory(f"benchmark-{wanted.name}-{seed}")
+    if size_of(directory / STORE_NAME):
+        raise StoreError(
+            f"{directory} already holds a run; the same command with --run "
+            f"{shlex.quote(str(directory))} in place of --output adds to it"
+        )
     store = session.create(directory, RunConfig(seed=seed, level=wanted.level))
     store.put_document("run", "plan", {"claims": []})
     store.put_document("run", "kind", {"benchmark": wanted.name})

@@ -158,6 +158,8 @@ def test_the_command_that_continues_can_be_pasted_into_a_shell(call, tmp_path):
         (["--run", "nowhere"], "no run here"),
         ([*TWO, "--methods", "my.py:Mean,my.py:local,cfl(a=1"], "method 'cfl(a=1' must read"),
         ([*TWO, "--vary", "n=8,9,8"], "names 8 twice"),
+        ([*TWO, "--set", "n=9"], "n is given twice: leave out one of its values"),
+        ([*TWO, "--set", "balance=.5", "--set", "balance = .4"], "balance is given twice"),
         ([*TWO, "--vary", "noise=.1,0.10"], "names 0.1 twice"),
         ([*TWO, "--output", ""], "--output '' must name a directory"),
         ([*TWO, "--output", "a\nb"], "must name a directory, in printable characters only"),
@@ -248,6 +250,17 @@ def test_an_export_that_fails_names_the_run_that_holds_the_table(call, monkeypat
     monkeypatch.undo()
     monkeypatch.chdir(tmp_path)
     assert call(*TWO, *arguments, "--run", "runs/benchmark-own-0")[0] == 0
+
+
+def test_a_directory_that_holds_a_run_is_named_with_the_command_that_adds_to_it(call, tmp_path):
+    """It advised `resume`, which a run of benchmarks refuses."""
+    session.create(tmp_path / "a run", RunConfig()).close()
+    code, out, err = call(*TWO, "--output", "a run")
+    assert (code, out) == (3, "")
+    assert err == (
+        "error: a run already holds a run; the same command with --run 'a run' in place of "
+        "--output adds to it\n"
+    )
 
 
 def test_a_diagram_is_printed_with_its_counts_and_stored(call, monkeypatch, tmp_path):

@@ -41,3 +41,13 @@ def test_a_process_whose_answer_nobody_took_is_ended(monkeypatch, error, raised)
     assert len(worker.sent) == 1
     assert worker.ended
     assert isolated._local.worker is None
+
+
+@pytest.mark.parametrize("code", ["", "import os; os.close({descriptor})"])
+def test_a_process_that_ends_at_its_start_is_told(monkeypatch, code):
+    """A fit had failed with `EOFError` and no more words."""
+    monkeypatch.setattr(isolated, "_MAIN", f"{code}  # {{path}} {{descriptor}}")
+    monkeypatch.setattr(isolated, "_local", SimpleNamespace())
+    with pytest.raises(isolated.FitFailed, match="the process for own methods does not start"):
+        isolated.fit_isolated("my.py:Mean", [{}], None, 0, 1.0)
+    assert not hasattr(isolated._local, "worker")
