@@ -5756,8 +5756,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "verify/proofs/flattened.py",
-        'if cases and step["step"] != "gram":',
-        'if cases and step["step"] == "induct":',
+        'everywhere = step["step"] == "gram" and bool(left_by(whole, step))',
+        'everywhere = step["step"] != "induct"',
         "what one case shows of a sum is given in the other one",
         "verify/proofs/test_export",
         missed=True,

@@ -137,6 +137,9 @@ def _at(term: Any, values: Mapping[str, Any]) -> Any:
     op, *parts = term
     if op == "sum":
         return ["+", "0", *(_at(parts[1], {**values, **member}) for member in values[parts[0]])]
+    if op == "^" and isinstance(parts[1], str) and parts[1] in values:
+        # a bare number would change the power
+        return [op, _at(parts[0], values), ["+", _at(parts[1], values)]]
     return ["*" if op == "dot" else op, *(_at(part, values) for part in parts)]
 
 

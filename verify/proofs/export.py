@@ -17,6 +17,13 @@ from trials.checks import InvalidParameter
 from verify.proofs.checker import Term, number
 from verify.proofs.flattened import is_flat
 
+#: Words of the language and of its theory of reals, which no variable may be.
+_TAKEN = {
+    "as", "let", "exists", "forall", "match", "par", "assert", "echo", "exit", "pop", "push",
+    "reset", "BINARY", "DECIMAL", "HEXADECIMAL", "NUMERAL", "STRING", "true", "false", "not", "and",
+    "or", "xor", "distinct", "ite", "abs",
+}  # fmt: skip
+
 
 def smt2(statement: Mapping[str, Any], about: str = "") -> str:
     """A statement as an SMT-LIB script.
@@ -47,7 +54,7 @@ def smt2(statement: Mapping[str, Any], about: str = "") -> str:
     claim = script.relation(statement["claim"])
     parts = [each for each in dict.fromkeys(script.asked) if each not in script.facts]
     whole = f"(and {' '.join([*parts, claim])})" if parts else claim
-    names = (*statement["variables"], *script.roots.values())
+    names = (*map(_symbol, statement["variables"]), *script.roots.values())
     lines = [f"; {line}" for line in about.splitlines()]
     lines += ["(set-logic QF_NRA)"]
     lines += [f"(declare-const {name} Real)" for name in names]
@@ -83,7 +90,7 @@ class _Script:
         if exact is not None:
             return _number(exact)
         if isinstance(term, str):
-            return term
+            return _symbol(term)
         op, *parts = term
         if op == "^":
             return self.power(parts[0], number(parts[1]))
@@ -121,6 +128,11 @@ class _Script:
             known = [f"(=> {real} {each})" for each in known]
         self.facts += known
         return root
+
+
+def _symbol(name: str) -> str:
+    """The symbol of a variable.  No variable has a dot in its name."""
+    return f"{name}." if name in _TAKEN else name
 
 
 def _product(base: str, times: int) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from trials.checks import InvalidParameter
-from verify.proofs.checker import Goal, goal_of, left_by
+from verify.proofs.checker import Goal, Rejected, goal_of, left_by
 
 ABOUT = (
     "The numbers are products of vectors, sums over families and the last ones of recursions. What "
@@ -41,17 +41,18 @@ def flattened(
         return dict(statement), dict(certificate)
     shown: list[Goal] = []
 
-    def without(goal: Goal, step: Mapping[str, Any], cases: bool = False) -> dict[str, Any]:
+    def without(goal: Goal, step: Mapping[str, Any], whole: Goal | None = None) -> dict[str, Any]:
+        """The step without those that show relations.  ``whole`` is the goal before all cases."""
         if "then" not in step:  # it shows nothing to later steps
             return dict(step)
         goals, below = left_by(goal, step), step["then"]
         if step["step"] in ("gram", "each", "induct"):
-            if cases and step["step"] != "gram":
-                raise InvalidParameter("a relation that one case shows is not given in the other")
+            if whole is not None:
+                _require_everywhere(whole, step)
             shown.append(goals[-1])
-            return without(goals[-1], below[-1], cases)
-        cases |= step["step"] == "cases"
-        then = [without(*pair, cases) for pair in zip(goals, below, strict=True)]
+            return without(goals[-1], below[-1], whole)
+        whole = goal if whole is None and step["step"] == "cases" else whole
+        then = [without(*pair, whole) for pair in zip(goals, below, strict=True)]
         return {**step, "then": then} if then else dict(step)
 
     start = goal_of(statement)
@@ -65,3 +66,17 @@ def flattened(
         "given": [each for i, each in enumerate(given) if each not in given[:i]],
         "claim": [relation, term, "0"],
     }, left
+
+
+def _require_everywhere(whole: Goal, step: Mapping[str, Any]) -> None:
+    """Refuse a relation that a step shows in a case and that may fail outside of it.
+
+    A product of vectors is defined, and its relation holds, in the goal before the cases.
+    Otherwise the theorem would leave out the points at which the relation is undefined.
+    """
+    try:
+        everywhere = step["step"] == "gram" and bool(left_by(whole, step))
+    except Rejected:
+        everywhere = False
+    if not everywhere:
+        raise InvalidParameter("a relation that one case shows is not given in the other")

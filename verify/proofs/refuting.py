@@ -51,7 +51,8 @@ def _check(statement: Mapping[str, Any], values: Mapping[str, Term]) -> None:
     require(not any(map(names, values.values())), "a value holds a variable")
 
     def at(term: Term) -> Term:
-        return reduce(lambda found, x: put(found, x, values[x]), goal.variables, term)
+        # a bare number would change powers: with a variable y, x^y is e^(y log x), also at y = 2
+        return reduce(lambda found, x: put(found, x, ["+", values[x]]), goal.variables, term)
 
     for relation, term in goal.given:
         require(_is_met(relation, sign(at(term))), "something given does not hold there")

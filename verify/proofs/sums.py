@@ -150,7 +150,14 @@ def sums_of(statement: Mapping[str, Any]) -> Sums | None:
     every = [*statement["variables"], *plain]
     require(len({*every}) == len(every), "a name is used twice")
     require(not any(map(is_made, every)), "a variable has the name of a product or of a sum")
-    return Sums(vectors, families)
+    sums = Sums(vectors, families)
+    for family in families.values():
+        for _, each in family.given:
+            known = {*statement["variables"], *family.variables}
+            unknown = {x for x in names(sums.over(family, each)[0]) if not is_made(x)} - known
+            # a member of another family may be looked at later, whose number it would then be
+            require(not unknown, "a member's relation has a name of no variable")
+    return sums
 
 
 def is_made(name: str) -> bool:

@@ -1,6 +1,7 @@
 """The best constants are proved in both directions, and no better one is."""
 
 import json
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from verify.claims.best_constants import BEST, CERTIFICATES
 from verify.decisions.domain import as_domain
 from verify.papers import catalogue
 from verify.procedures.base import PROFILES
-from verify.proofs.best import CONSTANT, proofs, sentence, table, verify
+from verify.proofs.best import CONSTANT, _at, proofs, sentence, table, verify
 from verify.proofs.checker import Rejected, check, goal_of
 from verify.proofs.prover import is_false
 
@@ -133,6 +134,15 @@ def test_a_variable_without_a_value_proves_no_failure():
     missing = {name: value for name, value in best.at.items() if name != "beta"}
     with pytest.raises(InvalidParameter, match="no proof"):
         proofs(replace(best, at=missing), claim_of(best))
+
+
+@pytest.mark.parametrize(("base", "is_defined"), [(2, True), (-2, False)])
+def test_a_number_for_an_exponent_gives_no_power_of_a_negative(base, is_defined):
+    """x^T is e^(T log x) for a variable T, and so is no number at x = -2, also where T is 2."""
+    squared = _at(["^", "x", "T"], {"x": base, "T": 2})
+    statement = {"variables": [], "given": [], "claim": ["=", squared, "4"]}
+    with nullcontext() if is_defined else pytest.raises(Rejected):
+        check(statement, {"step": "sum"})
 
 
 def test_a_missing_certificate_is_told():

@@ -83,6 +83,21 @@ def test_no_two_variables_of_a_theorem_are_one():
     assert f"{first} = {second}" in theorems.whole(of, "").text
 
 
+@pytest.mark.parametrize("name", ["for", "mod", "where", "return", "Rmax", "Rpower", "Rabs"])
+def test_words_and_functions_of_coq_are_no_variables(name):
+    """``forall for : R`` is refused, and a variable Rmax hides the function."""
+    of = {"variables": [name], "given": [], "claim": [">=", ["max", name, "1"], "1"]}
+    assert f"Rmax {name}_ 1" in theorems.whole(of, "").text
+
+
+def test_a_comment_holds_no_text_that_does_not_end():
+    """Coq reads double quotes in a comment too."""
+    document = Theorem(kind="identity", text="True", about='a " (* b *) c').document("easy.")
+    comment, _, _ = document.partition("\n\n")
+    assert '"' not in comment
+    assert (comment.count("(*"), comment.count("*)")) == (1, 1)
+
+
 def test_the_larger_side_stands_on_the_right():
     assert relation([">=", "x", "0"]) == "0 <= x"
     assert relation([">", "0", "x"]) == "x < 0"

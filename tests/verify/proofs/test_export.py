@@ -164,6 +164,21 @@ def test_a_relation_that_a_case_shows_is_not_given_in_both():
     assert len(statement["given"]) == 2
 
 
+def test_a_product_that_only_a_case_defines_is_not_given_outside_of_it():
+    """The square of x^(1/2) (u - v) is no number below x = 0, where the statement holds too."""
+    whole = {**VECTORS, "given": []}
+    gram = {"step": "gram", "of": [APART], "then": [SUM]}
+    rooted = {"step": "gram", "of": [["*", ["^", "x", "1/2"], APART]], "then": [gram]}
+    cases = {"step": "cases", "on": "x", "then": [rooted, gram]}
+    check(whole, cases)
+    with pytest.raises(InvalidParameter, match="one case"):
+        flattened(whole, cases)
+    given_ = {**whole, "given": [[">=", "x", "0"]]}  # there it is one
+    statement, left = flattened(given_, cases)
+    check(statement, left)
+    assert len(statement["given"]) == 3
+
+
 # -- the script, read by an interpreter of our own ---------------------------------------------
 
 
@@ -330,6 +345,18 @@ def test_a_point_at_which_the_claim_is_undefined_is_a_counterexample(term, x, ro
 
 def _asserted(script):
     return [command for command in parsed(script) if command[0] == "assert"]
+
+
+@pytest.mark.parametrize("name", ["let", "as", "and", "true", "not", "ite", "abs", "match"])
+def test_a_word_of_the_language_is_no_variable(name):
+    """Solvers refuse ``(declare-const let Real)``.  Another variable keeps its name."""
+    of = {"variables": [name, "x"], "given": [[">", name, "x"]], "claim": [">=", name, "0"]}
+    _, *declared, given_, claim, _ = parsed(smt2(of))
+    new = declared[0][1]
+    assert declared == [["declare-const", each, "Real"] for each in (new, "x")]
+    assert new not in (name, "x")
+    assert not re.fullmatch(r"\w+", new)  # no other variable has such a name
+    assert (given_[1], claim[1]) == ([">", new, "x"], ["not", [">=", new, "0.0"]])
 
 
 def test_no_root_has_the_name_of_a_variable():

@@ -88,6 +88,10 @@ def test_a_missing_value_or_one_more_is_refused(path):
         assert not is_accepted(found["statement"], fewer)
 
 
+POWER = {"variables": ["x", "y"], "given": [[">=", ["^", "x", "y"], "1"]],
+         "claim": [">", "x", "0"]}  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("statement", "values"),
     [
@@ -104,6 +108,8 @@ def test_a_missing_value_or_one_more_is_refused(path):
         ({**X, "claim": [">=", ["+", "x", ["log", "x"]], "0"]}, {"x": "0"}),
         ({**X, "claim": ["<", "x", "1"]}, {"x": "1/2"}),
         ({**X, "claim": [">=", ["sin", "x"], "1"]}, {"y": "1"}),
+        (POWER, {"x": "-2", "y": "2"}),  # x^y = e^(y log x) is given, so that x > 0
+        ({**POWER, "claim": [">", ["^", "x", "y"], "4"]}, {"x": "-2", "y": "2"}),
     ],
 )  # fmt: skip
 def test_values_that_show_nothing_are_refused(statement, values):

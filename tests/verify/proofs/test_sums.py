@@ -155,7 +155,8 @@ def gram(*vectors, then=SUM):
 
 
 def each(term, member, then=SUM, relation=">="):
-    step = {"step": "each", "of": "F", "term": neutral(term), "relation": relation}
+    own = term if isinstance(term, list) else neutral(term)
+    step = {"step": "each", "of": "F", "term": own, "relation": relation}
     return {**step, "then": [member, then]}
 
 
@@ -280,6 +281,7 @@ def less_cubed(x, given):
 _ONE, _ROOT = ["sum", "F", "1"], ["sum", "F", ["^", "w", "1/2"]]
 _SQUARES = ["sum", "F", ["dot", "x", "x"]]
 _SQUARED = ["sum", "F", ["^", ["dot", "x", "x"], "2"]]
+_ABOVE = ["+", ["sum", "G", "g"], ["*", "-1", "w", ["sum", "G", "1"]]]
 #: Statements that a proposition cannot write, or that mean nothing.
 REFUSED = {
     "a strict sum": (
@@ -315,6 +317,15 @@ REFUSED = {
         {**raw([">=", ["*", ["+", _SQUARED, ["*", "-1", _SQUARES]],
                        ["+", _SQUARES, ["*", "-1", _ONE]]], "0"]),
          "sums": {"F": {"variables": [], "vectors": ["x"], "given": []}}}, _far_and_near()),
+    # w is of F, so that G's relation has it free: each g would be above every w
+    "a member's relation with the number of another family's member": (
+        {"variables": [], "given": [], "sums": {
+            "F": {"variables": ["w"], "vectors": [], "given": []},
+            "G": {"variables": ["g"], "vectors": [], "given": [[">=", "g", "w"]]}},
+         "claim": [">=", ["*", _ONE, ["sum", "G", "g"]],
+                   ["*", ["sum", "G", "1"], ["sum", "F", "w"]]]},
+        each(_ABOVE, {"step": "each", "of": "G", "term": ["+", "g", ["*", "-1", "w"]],
+                      "then": [SUM, SUM]})),
     # false for squared lengths 1 and 2
     "two members as one by a name in an exponent": (
         {**raw([">=", ["*", _SQUARES, _SQUARES], ["*", _ONE, _SQUARED]]),

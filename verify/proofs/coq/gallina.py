@@ -23,6 +23,8 @@ _TAKEN = {
     "R", "N", "Z", "Q", "S", "O", "I", "C", "D", "E", "PI", "exp", "ln", "sqrt", "pow", "cos",
     "sin", "tan", "at", "in", "as", "fun", "forall", "exists", "let", "match", "end", "with", "if",
     "then", "else", "fix", "Set", "Prop", "Type", "nat", "bool", "sign", "number", "equal",
+    "cofix", "for", "where", "return", "using", "by", "mod", "exists2", "SProp", "Rabs", "Rmax",
+    "Rmin", "Rpower",
 }  # fmt: skip
 _FUNCTIONS = {"exp": "exp", "log": "ln", "abs": "Rabs", "cos": "cos", "sin": "sin", "tan": "tan",
               "max": "Rmax", "min": "Rmin"}  # fmt: skip

@@ -38,8 +38,9 @@ class Theorem:
 
     def document(self, script: str) -> str:
         """The file with the theorem and a proof of it."""
-        comment = textwrap.fill(self.about.replace("(*", "( *").replace("*)", "* )"), 96,
-                                initial_indent="(* ", subsequent_indent="   ") + " *)"  # fmt: skip
+        # Coq reads texts in a comment, and refuses one that does not end
+        about = self.about.replace("(*", "( *").replace("*)", "* )").replace('"', "'")
+        comment = textwrap.fill(about, 96, initial_indent="(* ", subsequent_indent="   ") + " *)"
         more = ANALYSIS if _ANALYSIS.search(script) else ""
         return f"{comment}\n\n{more}{HEAD}\nTheorem holds :\n{self.text}.\nProof.\n{script}\nQed.\n"
 
