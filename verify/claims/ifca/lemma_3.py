@@ -91,6 +91,10 @@ def gap(statement: Statement, profile: Profile) -> Search:
                 "rival": Interval(-1.0, 1.0),
             },
             given=((_L, curvature), (curvature, _LAM)),
+            by="Above its minimum a loss is at least $\\frac\\lambda2$ times the squared distance "
+            "from its optimum, and at most $\\frac L2$ times (Nesterov, Introductory Lectures on "
+            "Convex Optimization, theorems 2.1.8 and 2.1.5). By the triangle inequality the rival "
+            "is no nearer to the optimum than $\\Delta$ less its own error.",
         ),
         budget=profile.searches // 8,
     )

@@ -172,6 +172,8 @@ def gradient(statement: Statement, profile: Profile, *, largest: float = 1e6) ->
         everywhere=Everywhere(
             dict.fromkeys(("lam", "L", "theta_max", "Delta", "alpha"), POSITIVE),
             given=((L, lam), (2 * sp.Symbol("theta_max"), Delta)),
+            by="A gradient is at most $L$ times the distance from the optimum. By the triangle "
+            "inequality this is at most that of the two optima and the model's own error.",
         ),
         budget=profile.searches // 8,
     )

@@ -106,6 +106,10 @@ def step(statement: Statement, profile: Profile) -> Search:
                 "cosine": Interval(-1.0, 1.0),
             },
             given=((L, lam),),
+            by="The gradients of all losses at an error fill the ball around $\\frac{\\lambda+L}2$ "
+            "times it with the radius $\\frac{L-\\lambda}2$ times its length (Nesterov, "
+            "Introductory Lectures on Convex Optimization, theorem 2.1.12). The next error is "
+            "longest on its sphere.",
         ),
         budget=profile.searches // 8,
     )
@@ -129,16 +133,25 @@ COUNTS: Ranges = {
 }
 #: The largest quantile of a mean of variance v^2/(n right), attained by three points.
 LARGEST_QUANTILE = v / sp.sqrt(ss.delta_0 * n * ss.RIGHT)
+_MARKOV = (
+    "The mean of the gradients of $n'|S_1\\cap S_1^*|$ samples has the mean square "
+    "$v^2/(n'|S_1\\cap S_1^*|)$ at most. Markov's inequality for the square limits its quantile."
+)
 #: The step's length times the right-hand side of (23).
 FLUCTUATION = ss.RIGHT / (m * L) * v / (ss.delta_0 * sp.sqrt(n * ss.RIGHT))
+_SHORTER = (
+    "The correct clients alone make the step $\\hat\\gamma=|S_1\\cap S_1^*|/(mL)\\le1/L$, and the "
+    "claim ifca.eq22-sharp gives the factor $1-\\hat\\gamma\\lambda$."
+)
 #: The factor of a quadratic of curvature lambda.
 FACTOR = 1 - ss.RIGHT / m * lam / L
 
 
-def counted(statement: Statement, profile: Profile, *, observed: sp.Expr) -> Search:
+def counted(statement: Statement, profile: Profile, *, observed: sp.Expr, by: str = "") -> Search:
     """A formula in the number of clients that are identified correctly, and in some other letters.
 
-    A coordinate on which neither side depends is without effect.
+    A coordinate on which neither side depends is without effect.  ``by`` says why no law and no
+    loss exceeds the formula.
     """
 
     def symbols(point: Point) -> dict[str, float]:
@@ -165,6 +178,7 @@ def counted(statement: Statement, profile: Profile, *, observed: sp.Expr) -> Sea
             },
             given=((L, lam), (1, ss.delta_0)),
             constants={"right": correct * p_j * m, "p": smaller * p_j},
+            by=by,
         ),
         budget=profile.searches // 8,
     )
@@ -173,12 +187,12 @@ def counted(statement: Statement, profile: Profile, *, observed: sp.Expr) -> Sea
 CORRECT = (
     row("ifca.eq22", ss.EQ_22, step),  # steps up to 1/L
     row("ifca.eq22-sharp", ss.EQ_22_SHARP, step),  # steps up to 2/(lambda + L)
-    row("ifca.eq23", ss.EQ_23, counted, observed=LARGEST_QUANTILE),  # Markov's inequality
-    row("ifca.eq23-chebyshev", ss.EQ_23_SHARP, counted, observed=LARGEST_QUANTILE),
+    row("ifca.eq23", ss.EQ_23, counted, observed=LARGEST_QUANTILE, by=_MARKOV),
+    row("ifca.eq23-chebyshev", ss.EQ_23_SHARP, counted, observed=LARGEST_QUANTILE, by=_MARKOV),
     row("ifca.eq25", ss.EQ_25, counted, observed=FLUCTUATION),
     row("ifca.eq25-sharp", ss.EQ_25_SHARP, counted, observed=FLUCTUATION),
-    row("ifca.thm2-contraction", ss.CONTRACTION, counted, observed=FACTOR),
-    row("ifca.thm2-contraction-sharp", ss.CONTRACTION_SHARP, counted, observed=FACTOR),
+    row("ifca.thm2-contraction", ss.CONTRACTION, counted, observed=FACTOR, by=_SHORTER),
+    row("ifca.thm2-contraction-sharp", ss.CONTRACTION_SHARP, counted, observed=FACTOR, by=_SHORTER),
 )
 
 # --- The strangers and Theorem 2 ----------------------------------------------------------------

@@ -383,6 +383,8 @@ def joint_moment(statement: Statement, profile: Profile) -> Search:
             },
             given=((u_1, u_2), (1, p)),
             constants={"delta": u_1},
+            by="Given the label the two residuals are independent, with moments in closed form "
+            "where the rows are Gaussian. The mean over the labels is at most the largest of two.",
         ),
         budget=min(profile.searches, 600),
         proof=Proof(

@@ -215,7 +215,8 @@ def _of_steps(statement: Statement, rule: str, n_steps: int, soft: bool) -> Redu
         lemmas=("spectral",),
         ranges={
             **dict.fromkeys(("start", "moment"), Interval(-math.inf, math.inf)),
-            **dict.fromkeys(("eta", "x"), POSITIVE),
+            "eta": POSITIVE,
+            "x": NOT_NEGATIVE,  # of dependent rows, or of fewer than columns, it is zero
             "lambda_ij": Interval(0.0, 1.0),
         },
         left=model,

@@ -35,3 +35,13 @@ def test_a_small_cluster_tells_its_share_from_one_over_k():
     share = 10 / 210
     assert np.all((decrease >= 0.4 * share) & (decrease <= 1.6 * share))
     assert np.all(decrease < 0.4 / cell["k"])
+
+
+@pytest.mark.parametrize(("name", "end"), [("sxy.lemma1", 2.15), ("sxy.lemma1-soft", 2.0375)])
+def test_a_round_is_linear_along_an_eigenvector_without_curvature(name, end):
+    """By hand: dependent rows, or fewer than columns, give steps of eta, or eta/4, times 1/2."""
+    three_steps = catalogue()[name].build(PROFILES["quick"]).instances[2]
+    at = {"start": 2.0, "moment": 0.5, "eta": 0.1, "lambda_ij": 0.25, "x": 0.0}
+    assert three_steps.missed(at) == ""
+    assert three_steps.sides(at) == pytest.approx((end, end))
+    assert [">", "x", "0"] not in three_steps.statement()["given"]
