@@ -44,7 +44,7 @@ from trials.checks import InvalidParameter
 from verify.decisions.combine import CellDecision, Status
 from verify.decisions.means import ASYMPTOTIC, SHARE, Knowledge, LowerTest, MeanTest
 from verify.decisions.sequences import BoolArray, FloatArray
-from verify.decisions.shares import Count, excludes_difference
+from verify.decisions.shares import Count, excludes_difference, trend_probability
 from verify.evidence import Relation
 
 Scale = Literal["mean", "sign"]
@@ -250,6 +250,18 @@ def jonckheere(groups: Sequence[FloatArray]) -> float:
     return float(scipy.stats.norm.sf((statistic - mean) / math.sqrt(variance)))
 
 
+def trend_p_value(groups: Sequence[FloatArray]) -> float:
+    """One-sided p-value of the same test: exact where the trials have two values at most.
+
+    The normal approximation is too small there where successes are rare: by a quarter at the level
+    0.05 with 80 trials in each of two cells, and a hundredfold where cells are of unequal sizes.
+    """
+    values = np.unique(np.concatenate(groups))
+    if values.size > 2 or min(g.size for g in groups) < 1:
+        return jonckheere(groups)
+    return trend_probability([Count(int((g == values[-1]).sum()), g.size) for g in groups])
+
+
 def exact_limits(x: FloatArray, knowledge: Knowledge, level: float) -> tuple[float, float]:
     """Clopper and Pearson's limits of the mean of two-valued trials, each at ``level``.
 
@@ -325,7 +337,7 @@ class TrendTest:
             i, j = loose[0]
             reason = f"a fall by more than {self.margin:g} from cell {i + 1} to cell {j + 1}"
             return "open", f"{reason} is not excluded", shown
-        p = jonckheere(groups)
+        p = trend_p_value(groups)
         if p > self.support_level:
             return "open", f"no trend is found (Jonckheere-Terpstra p={p:.2g})", shown
         most = max(0.0, *(shown[i][1] - shown[j][0] for i, j in pairs))

@@ -18,6 +18,7 @@ from verify.decisions.comparisons import (
     difference_knowledge,
     exact_limits,
     jonckheere,
+    trend_p_value,
 )
 from verify.decisions.means import INDICATOR, Knowledge, LowerTest, MeanTest
 from verify.decisions.shares import Count, excludes_difference
@@ -506,3 +507,31 @@ def test_a_ratio_that_few_trials_bound_on_no_side_has_no_limit():
     """Of values without a range two trials reject no ratio."""
     few = np.array([0.5, 0.6])
     assert contrast_test().ratio_limits(few, few) == (0.0, math.inf)
+
+
+@pytest.mark.parametrize(
+    ("n", "level"),
+    [((40, 40), 0.05), ((60, 6), 0.001), ((6, 40), 0.01)],
+)
+def test_a_trend_is_found_no_more_often_than_its_level_where_there_is_none(n, level):
+    """Summed over all outcomes.  The normal approximation finds one too often in each case."""
+    values = [[np.repeat([0.0, 1.0], [m - x, x]) for x in range(m + 1)] for m in n]
+    shares = np.array([0.005, 0.01, 0.02, 0.035, 0.07, 0.5, 0.95, 0.99])
+    masses = [binom.pmf(np.arange(m + 1), m, shares[:, None]) for m in n]
+    sizes = {}
+    for p_value in (trend_p_value, jonckheere):
+        # what stands below the first cell's share is no trend
+        found = [
+            [y * n[0] > x * n[1] and p_value([a, b]) <= level for y, b in enumerate(values[1])]
+            for x, a in enumerate(values[0])
+        ]
+        sizes[p_value] = np.einsum(
+            "si,ij,sj->s", masses[0], np.array(found, dtype=float), masses[1]
+        )
+    assert sizes[trend_p_value].max() <= level
+    assert sizes[jonckheere].max() > level
+
+
+def test_a_trend_of_other_values_than_two_has_the_normal_p_value():
+    groups = [np.array([1.0, 2.0]), np.array([2.0, 3.0])]
+    assert trend_p_value(groups) == jonckheere(groups)

@@ -1,6 +1,7 @@
 """The exact test of a difference of two shares, against sums over all outcomes."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -9,7 +10,8 @@ from scipy.special import xlog1py, xlogy
 from scipy.stats import binom
 
 from trials.checks import InvalidParameter
-from verify.decisions.shares import Count, excludes_difference, signed_root
+from verify.decisions import shares
+from verify.decisions.shares import Count, excludes_difference, signed_root, trend_probability
 
 
 def root_by_optimisation(x, n, y, m, delta):
@@ -121,3 +123,55 @@ def test_it_decides_many_trials_and_refuses_what_are_no_counts():
     ):
         with pytest.raises(InvalidParameter, match=said):
             excludes_difference(first, Count(1, 5), delta, level)
+
+
+# -- A trend ---------------------------------------------------------------------------------------
+
+
+def twice_the_statistic(successes, cells):
+    """By the definition: pairs of trials of two cells that grow, ties as halves."""
+    found = 0
+    for (a, (_, n)), (b, (_, m)) in itertools.combinations(zip(successes, cells, strict=True), 2):
+        found += 2 * b * (n - a) + a * b + (n - a) * (m - b)
+    return found
+
+
+def share_of_arrangements(cells):
+    """The share of the arrangements of all successes with a statistic at or above the observed."""
+    observed = [x for x, _ in cells]
+    ways = {True: 0, False: 0}
+    for successes in itertools.product(*(range(n + 1) for _, n in cells)):
+        if sum(successes) == sum(observed):
+            reached = twice_the_statistic(successes, cells) >= twice_the_statistic(observed, cells)
+            pairs = zip(successes, cells, strict=True)
+            ways[reached] += math.prod(math.comb(n, x) for x, (_, n) in pairs)
+    return ways[True] / (ways[True] + ways[False])
+
+
+@pytest.mark.parametrize("n_sums", [shares._MOST_SUMS, -1.0], ids=["the law", "a bound"])
+def test_a_trend_is_as_probable_as_the_arrangements_that_have_it(n_sums, monkeypatch):
+    """Cells of any sizes.  Where the law takes too long, its bound is never below it."""
+    monkeypatch.setattr(shares, "_MOST_SUMS", n_sums)
+    rng = np.random.default_rng(1)
+    for _ in range(25):
+        cells = [Count(int(rng.integers(0, n + 1)), int(n)) for n in rng.integers(1, 6, 3)]
+        exact = share_of_arrangements(cells)
+        if n_sums > 0:
+            assert trend_probability(cells) == pytest.approx(exact, rel=1e-9)
+        else:
+            assert exact - 1e-12 <= trend_probability(cells) <= 1.0
+
+
+def test_the_bound_of_a_long_law_has_the_laws_exponent(monkeypatch):
+    cells = [Count(x, 80) for x in (5, 10, 20, 30, 40)]
+    exact = trend_probability(cells)
+    monkeypatch.setattr(shares, "_MOST_SUMS", -1.0)
+    bound = trend_probability(cells)
+    assert exact <= bound
+    assert math.log(bound) < 0.8 * math.log(exact)
+
+
+@pytest.mark.parametrize("cells", [[], [(1, 2)], [(0, 0), (1, 2)], [(3, 2), (1, 2)]])
+def test_a_trend_needs_cells_with_trials(cells):
+    with pytest.raises(InvalidParameter):
+        trend_probability([Count(*each) for each in cells])
