@@ -192,8 +192,9 @@ def trend_probability(cells: Sequence[Count]) -> float:
     It is one-sided, for shares that grow from cell to cell, given the successes of all cells
     together, and never too small.
 
-    >>> trend_probability([Count(0, 2), Count(2, 2)])  # of six pairs of trials one is in cell 2
-    0.16666666666666666
+    >>> found = trend_probability([Count(0, 2), Count(2, 2)])  # one of six pairs is in cell 2
+    >>> round(found, 6)
+    0.166667
 
     Raises
     ------

@@ -184,8 +184,8 @@ def sentence(best: Best, claim: Claim) -> str:
     --------
     >>> from verify.claims.best_constants import BEST
     >>> from verify.papers import catalogue
-    >>> sentence(BEST["ifca.thm2-contraction"], catalogue()["ifca.thm2-contraction"])
-    'C = 1/4 serves in 1 - C λ p/L (here C = 1/8), and no larger one does (proved everywhere)'
+    >>> sentence(BEST["sxy.eq35"], catalogue()["sxy.eq35"])
+    'C = 1/3 serves in C Δ^2 α (here C = 1/3), and no larger one does (proved everywhere)'
     """
     stated = f"C = {_number(best.stated)}" if best.stated.is_number else "C is not named"
     return (
