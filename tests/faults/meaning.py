@@ -8830,8 +8830,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "verify/cli/benchmarking.py",
-        "return _FLAGS.get(name, name), found",
-        "return name, found",
+        "return parameter_of(key.strip(), found), found",
+        "return key.strip(), found",
         "the name of a flag is no parameter to vary",
         "verify/benchmark/test_command",
     ),

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from trials.checks import InvalidParameter
+from trials.checks import FloatArray, InvalidParameter
 from verify.benchmark.federation import FEDERATION, draw
 from verify.benchmark.fitting import measure
 from verify.benchmark.isolated import FitFailed, TooLong, fit_isolated
@@ -27,6 +27,11 @@ _READS = {
     "floats-up": "floats_up_",
     "floats-down": "floats_down_",
 }
+
+
+def _are_classes(scores: FloatArray) -> bool:
+    """Whether scores are classes -1 and 1, or 0 and 1, whose loss says little of a method."""
+    return bool(np.isin(scores, (-1.0, 1.0)).all() or np.isin(scores, (0.0, 1.0)).all())
 
 
 def check_own(method: Method, federation: Mapping[str, Any], limit: float, metric: str) -> None:
@@ -68,6 +73,11 @@ def check_own(method: Method, federation: Mapping[str, Any], limit: float, metri
             raise InvalidParameter(
                 f"{method.text} fails on 6 clients with 12 rows: predict returns "
                 f"{found.scores[~np.isfinite(found.scores)][0]}"
+            )
+        if small.response == "logistic" and metric == "held-out" and _are_classes(found.scores):
+            raise InvalidParameter(
+                f"{method.text}: predict returns classes, and the held-out loss is of log odds: "
+                "return these, add decision_function, or compare by --metric wrong"
             )
         if metric in _READS and measure(found, small, math.inf)[metric] == MISSING:
             raise InvalidParameter(

@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 
 from trials.checks import FloatArray
-from verify.benchmark.design import Benchmark, knows_clusters
+from verify.benchmark.design import Benchmark
+from verify.benchmark.federation import place
 from verify.benchmark.fits import fitted, trial_of
 from verify.benchmark.fitting import oracle_loss
 from verify.benchmark.methods import parse_methods
+from verify.benchmark.tables import draws_clusters
 from verify.evidence import Figure, Panel, Series
 
 #: Rounds that a curve shows at most, in geometric steps.
@@ -57,12 +59,11 @@ def curve_figure(benchmark: Benchmark, root: int, n_trials: int) -> Figure | Non
     panels = []
     for federation in benchmark.federations:
         found = curves(benchmark, federation, root, n_trials)
-        known = knows_clusters(federation)
+        known = draws_clusters(federation)
         if found:
-            where = f"{benchmark.vary} = {federation[benchmark.vary]}" if benchmark.vary else ""
             panels.append(
                 Panel(
-                    title=where,
+                    title=place(benchmark.vary, federation),
                     xlabel="round",
                     ylabel="training loss over the oracle's" if known else "training loss",
                     xscale="log",

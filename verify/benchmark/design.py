@@ -15,7 +15,7 @@ from verify.benchmark.contrasts import Comparing, n_limits
 from verify.benchmark.fits import FIT, federation_of
 from verify.benchmark.methods import parse_methods
 from verify.benchmark.metrics import metric
-from verify.benchmark.tables import response_of
+from verify.benchmark.tables import draws_clusters, response_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +70,7 @@ class Benchmark:
                         method.name,
                         method.options,
                         response_of(cell),
-                        clusters_known=knows_clusters(cell),
+                        clusters_known=draws_clusters(cell),
                     )
         return replace(self, federations=found, methods=", ".join(m.text for m in methods))
 
@@ -109,11 +109,6 @@ class Benchmark:
         return cls(**given)
 
 
-def knows_clusters(cell: Mapping[str, Any]) -> bool:
-    """Whether the clusters of a federation's clients are known."""
-    return cell.get("data") in (None, "digits", "glyphs")
-
-
 def require_metric(name: str, cell: Mapping[str, Any]) -> None:
     """Refuse a metric that no fit on a federation has, by which all methods would be equal.
 
@@ -126,7 +121,7 @@ def require_metric(name: str, cell: Mapping[str, Any]) -> None:
         raise InvalidParameter(f"metric={name} needs classes: these responses are numbers")
     if name in ("error", "worst") and data is not None:
         raise InvalidParameter(f"metric={name} needs the true models: rows of {data} have none")
-    if name in ("ari", "recovered", "rounds-to-oracle") and not knows_clusters(cell):
+    if name in ("ari", "recovered", "rounds-to-oracle") and not draws_clusters(cell):
         raise InvalidParameter(f"metric={name} needs the true clusters: rows of {data} have none")
 
 

@@ -13,7 +13,8 @@ client prefers one class: rows of its other class are kept with probability 1 - 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,7 +78,7 @@ def one_entry_a_cluster(cell: Mapping[str, Any]) -> None:
     for name in ("shares", "noises"):
         if name in cell and len(cell[name]) != cell["k"]:
             raise InvalidParameter(
-                f"{name} has {len(cell[name])} numbers: it must have k={cell['k']}, one a cluster"
+                f"{name} has {len(cell[name])} numbers: it must have {cell['k']}, one a cluster"
             )
 
 
@@ -85,7 +86,8 @@ def one_size_a_client(cell: Mapping[str, Any]) -> None:
     """A list of sizes has m numbers."""
     if "row_counts" in cell and len(cell["row_counts"]) != cell["m"]:
         raise InvalidParameter(
-            f"row_counts has {len(cell['row_counts'])} numbers: it must have m={cell['m']}"
+            f"row_counts has {len(cell['row_counts'])} numbers: it must have {cell['m']}, one a "
+            "client"
         )
 
 
@@ -94,7 +96,7 @@ def enough_clients(cell: Mapping[str, Any]) -> None:
     regular = cell["m"] - round(cell["outliers"] * cell["m"])
     if cell["k"] > regular:
         raise InvalidParameter(
-            f"k={cell['k']} clusters need as many clients that are no outliers: there are {regular}"
+            f"{cell['k']} clusters need as many clients that are no outliers: there are {regular}"
         )
 
 
@@ -102,11 +104,11 @@ def layout_is_possible(cell: Mapping[str, Any]) -> None:
     """Equidistant models need d >= k - 1, and a close pair needs k >= 2."""
     if cell["layout"] == "simplex" and cell["d"] < cell["k"] - 1:
         raise InvalidParameter(
-            f"layout=simplex needs d >= k - 1 = {cell['k'] - 1}, and d={cell['d']}: "
-            "take layout=random"
+            f"layout=simplex of {cell['k']} clusters needs {cell['k'] - 1} features, and there are "
+            f"{cell['d']}: take layout=random"
         )
     if cell["layout"] == "close-pair" and cell["k"] < 2:
-        raise InvalidParameter("layout=close-pair needs k >= 2")
+        raise InvalidParameter("layout=close-pair needs two clusters")
 
 
 def fits_into_memory(cell: Mapping[str, Any]) -> None:
@@ -115,7 +117,8 @@ def fits_into_memory(cell: Mapping[str, Any]) -> None:
     wanted = (fitted + cell["m"] * cell["held_out"]) * cell["d"]
     if wanted > MAX_NUMBERS:
         raise InvalidParameter(
-            f"m (n + held_out) d = {wanted:,} numbers in a trial must be <= {MAX_NUMBERS:,} (2 GiB)"
+            f"clients (samples + held_out) features = {wanted:,} numbers in a trial must be <= "
+            f"{MAX_NUMBERS:,} (2 GiB)"
         )
 
 
@@ -169,6 +172,50 @@ FEDERATION = Parameters(
         fits_into_memory,
     ),
 )
+
+
+#: Parameter -> the word for it, which the command line knows as well.
+WORDS = {"m": "clients", "n": "samples", "d": "features", "k": "clusters", "sigma": "noise"}
+_PARAMETERS = {word: name for name, word in WORDS.items()}
+
+
+def in_words(name: str) -> str:
+    """A parameter as tables and messages name it."""
+    return WORDS.get(name, name)
+
+
+def place(vary: str, params: Mapping[str, Any], equals: str = " = ") -> str:
+    """Which of several federations this is, empty where there is one."""
+    return f"{in_words(vary)}{equals}{params[vary]}" if vary else ""
+
+
+def parameter_of(word: str, values: Sequence[Any] = ()) -> str:
+    """The parameter that a word of the command line names.
+
+    ``features`` is their number, or their law where the values are texts.
+
+    >>> parameter_of("clients"), parameter_of("features", [3]), parameter_of("features", ["heavy"])
+    ('m', 'd', 'features')
+    """
+    if word == "features" and any(isinstance(value, str) for value in values):
+        return word
+    return _PARAMETERS.get(word, word)
+
+
+def worded(message: str) -> str:
+    """A refusal of `trials.parameters.Parameters` in the words of the command line.
+
+    >>> worded("m=0 must be an integer in [2, 9]")
+    'clients=0 must be an integer in [2, 9]'
+    >>> worded("unknown parameter 'd'; known: k, n")
+    "unknown parameter 'features'; known: clusters, samples"
+    """
+    unknown = re.fullmatch(r"unknown parameter '(.*)'; known: (.*)", message)
+    if unknown:
+        known = ", ".join(sorted(set(map(in_words, unknown[2].split(", ")))))
+        return f"unknown parameter {in_words(unknown[1])!r}; known: {known}"
+    name, equals, rest = message.partition("=")
+    return in_words(name) + equals + rest
 
 
 def without_derived(cell: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from trials.run.experiment import Experiment, register, user_design
 from trials.run.streams import block_stream
 from verify.benchmark import tables
 from verify.benchmark.blocks import Block, Draw, LastBlocks
-from verify.benchmark.federation import FEDERATION, Federation, draw
+from verify.benchmark.federation import FEDERATION, Federation, draw, worded
 from verify.benchmark.fitting import RAISED, TOO_LONG, Fitted, failure, fit, measure
 from verify.benchmark.isolated import FitFailed, TooLong, fit_isolated
 from verify.benchmark.methods import Method, parse_method
@@ -43,7 +43,7 @@ def check(params: Params) -> dict[str, Any]:
     """The complete cell: federation, method and time limit, in their one spelling."""
     given = dict(params)
     method = parse_method(str(given.pop("method", "")))
-    limit = real_between("limit", given.pop("limit", 60.0), 0.0, 1e6, open_low=True)
+    limit = real_between("time-limit", given.pop("limit", 60.0), 0.0, 1e6, open_low=True)
     own = str(given.pop("own", "") or method.digest())
     return {**federation_of(given), "method": method.text, "own": own, "limit": limit}
 
@@ -51,7 +51,10 @@ def check(params: Params) -> dict[str, Any]:
 def federation_of(params: Params) -> dict[str, Any]:
     """The complete federation of a cell: drawn (`federation`), or of a table (`tables`)."""
     rest = {name: value for name, value in params.items() if name not in OF_THE_FIT}
-    return tables.check(rest) if "data" in rest else FEDERATION.check(rest)
+    try:
+        return tables.check(rest) if "data" in rest else FEDERATION.check(rest)
+    except InvalidParameter as error:
+        raise InvalidParameter(worded(str(error))) from None
 
 
 def make(cell: Params, rng: np.random.Generator) -> Federation:
@@ -62,6 +65,8 @@ def make(cell: Params, rng: np.random.Generator) -> Federation:
 def federations(cell: Params, root: int, block: int, n: int) -> list[np.random.Generator]:
     """The streams of the data of a block's trials, whatever the method."""
     drawn = {name: value for name, value in cell.items() if name not in NOT_DRAWN}
+    if not tables.draws_clusters(cell):
+        del drawn["k"]  # the methods are told it, and the rows know nothing of it
     return block_stream(root, DATA_DESIGN, cell_number(drawn), block).spawn(n)
 
 

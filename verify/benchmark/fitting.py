@@ -179,6 +179,7 @@ def oracle_loss(federation: Federation) -> float:
     return found
 
 
+@np.errstate(all="ignore")  # the row says that a fit diverged
 def measure(fitted: Fitted, federation: Federation, limit: float) -> dict[str, float]:
     """All metrics of a fit.  NaN marks a fit that diverged or took longer than ``limit``."""
     values = dict.fromkeys(METRICS, MISSING)

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from trials.checks import InvalidParameter
-from verify.benchmark.design import knows_clusters
+from verify.benchmark.federation import place
 from verify.benchmark.figures import figures
 from verify.benchmark.metrics import METRICS
 from verify.benchmark.running import FederationResult, MethodResult, Result
+from verify.benchmark.tables import draws_clusters, response_of
 from verify.evidence import Figure
 
 #: Columns of the text, beside those that name the method and its rank.
@@ -120,7 +121,8 @@ def answer(result: Result) -> str:
         alike.setdefault(best, []).append(found)
     parts = []
     for there in alike.values():
-        where = "at " + _enumerate([f"{vary}={f.params[vary]}" for f in there]) if vary else "here"
+        at = _enumerate([place(vary, f.params, "=") for f in there])
+        where = f"at {at}" if vary else "here"
         parts.append(f"{where} {_best(there)}")
     said = "; ".join(parts)
     return f"{said[0].upper()}{said[1:]}."
@@ -163,8 +165,8 @@ def _enumerate(words: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
-def notes(result: Result) -> list[str]:
-    """What a reader must know to read the table."""
+def notes(result: Result, mark: str = "with *") -> list[str]:
+    """What a reader must know to read the table, in which ``mark`` shows the best methods."""
     b, found = result.benchmark, result.federations
     trials = sorted({f.n_trials for f in found})
     n_open = sum(f.open for f in found)
@@ -174,14 +176,14 @@ def notes(result: Result) -> list[str]:
         f"{'-'.join(map(str, dict.fromkeys((trials[0], trials[-1]))))} trials, "
         f"{total - n_open} of {total} contrasts decided or narrow.",
         f"Every method sees the same data in a trial. All limits hold together with probability "
-        f"{1 - b.level:g}, at any stopping time. Methods with * are beaten by no other, "
+        f"{1 - b.level:g}, at any stopping time. Methods {mark} are beaten by no other, "
         "oracles left out.",
         "Failed fits count as infinitely bad in ranks and limits; means are over the others.",
     ]
     said += _of_tables(result)
     said += [
         f"{row.method}: {row.n_failed} of {row.n_trials} fits failed"
-        + (f" at {b.vary}={f.params[b.vary]}" if b.vary else "")
+        + (f" at {place(b.vary, f.params, '=')}" if b.vary else "")
         + f", the first: {row.failure}"
         for f in found
         for row in f.methods
@@ -193,9 +195,11 @@ def notes(result: Result) -> list[str]:
 def _of_tables(result: Result) -> list[str]:
     """What limits say about rows of the user's own."""
     b, params = result.benchmark, result.federations[0].params
-    if knows_clusters(params):
+    if draws_clusters(params):
         return []
     told = "" if b.vary == "k" else f" The methods are told {params['k']} clusters (--clusters)."
+    if response_of(params) == "linear":
+        told += " A held-out loss of 1 is that of the mean of the target."
     return [
         f"A trial holds out a random {params['held_share']:.0%} of each client's rows. The limits "
         f"are about such splits of these rows, and not about other rows or clients.{told}"
@@ -210,7 +214,7 @@ def theory(result: Result) -> list[str]:
         for row in f.methods:
             g = row.guarantee
             if g.place != "none":
-                where = f"{vary}={f.params[vary]}" if vary else ""
+                where = place(vary, f.params, "=")
                 said = f"{g.claim}: {g.reason}" if g.claim else g.reason
                 seen.setdefault((row.method, g.place), []).append((where, said))
     words = {
@@ -275,9 +279,7 @@ def document(result: Result, more: Sequence[Figure] = ()) -> dict[str, Any]:
         "notes": notes(result),
         "tables": [
             {
-                "title": f"{result.benchmark.vary} = {f.params[result.benchmark.vary]}"
-                if result.benchmark.vary
-                else "",
+                "title": place(result.benchmark.vary, f.params),
                 "columns": headings(result),
                 "rows": rows(result, f),
                 "groups": [list(g) for g in f.groups],
@@ -320,8 +322,7 @@ def as_latex(result: Result) -> str:
     for found in result.federations:
         lines.append(r"\midrule")
         if result.benchmark.vary:
-            value = found.params[result.benchmark.vary]
-            where = tex(f"{result.benchmark.vary} = {value}")
+            where = tex(place(result.benchmark.vary, found.params))
             lines.append(rf"\multicolumn{{{len(columns)}}}{{l}}{{{where}}} \\")
         for row in found.methods:
             name = tex(row.method)
@@ -335,7 +336,7 @@ def as_latex(result: Result) -> str:
             ]
             lines.append(" & ".join(cells) + r" \\")
     lines += [r"\bottomrule", r"\end{tabular}", r"\par\footnotesize"]
-    lines += [tex(note) + r"\par" for note in notes(result)]
+    lines += [tex(note) + r"\par" for note in notes(result, "in bold")]
     return "\n".join([*lines, r"\end{table}", ""])
 
 

@@ -26,7 +26,7 @@ from trials.laws.least_squares import squared_error_cdf
 from trials.run.engine import Demand, ensure
 from trials.run.executors import Executor
 from trials.run.store import RunStore
-from verify.benchmark.federation import FEDERATION
+from verify.benchmark.federation import FEDERATION, in_words, parameter_of
 from verify.benchmark.figures import axis_label
 from verify.benchmark.fits import BLOCK, FIT, federation_of
 from verify.benchmark.guarantees import not_the_model
@@ -62,11 +62,10 @@ def axis(text: str, size: int) -> Axis:
         low = high = 0.0
     if match is None or not 0 < low < high < math.inf:
         raise InvalidParameter(f"--grid {text!r:.60} must read NAME=LOW..HIGH with 0 < LOW < HIGH")
-    name = match["name"]
+    name = parameter_of(match["name"])
     if name not in FEDERATION.entries:
-        raise InvalidParameter(
-            f"--grid {name!r} must be a parameter of a federation: {', '.join(FEDERATION.entries)}"
-        )
+        known = ", ".join(map(in_words, FEDERATION.entries))
+        raise InvalidParameter(f"--grid {name!r} must be a parameter of a federation: {known}")
     values = np.geomspace(low, high, size)
     if type(FEDERATION.entries[name]).__name__ == "Integer":
         return Axis(name=name, values=tuple(sorted({round(v) for v in values.tolist()})))
@@ -304,5 +303,6 @@ def drawn(diagram: Diagram) -> list[str]:
     for j in reversed(range(len(diagram.up.values))):
         row = " ".join(marks[diagram.cells[i][j]] for i in range(len(diagram.across.values)))
         lines.append(f"{diagram.up.values[j]:>{width}g}  {row}")
-    ends = f"{diagram.across.name} = {diagram.across.values[0]:g} .. {diagram.across.values[-1]:g}"
-    return [f"{diagram.method}   (up: {diagram.up.name}, across: {ends})", *lines]
+    across = diagram.across
+    ends = f"{in_words(across.name)} = {across.values[0]:g} .. {across.values[-1]:g}"
+    return [f"{diagram.method}   (up: {in_words(diagram.up.name)}, across: {ends})", *lines]

@@ -172,10 +172,22 @@ def run(
         if not still_open:
             stopped = "every contrast is decided or as narrow as asked"
         elif not growing:
-            stopped = f"the {benchmark.max_trials} trials are used up"
+            blocks = max(_n_paired(store, benchmark, benchmark.federations[i]) for i in still_open)
+            stopped = _used_up(benchmark.max_trials, BLOCK * blocks)
         elif not _grow(store, benchmark, n_blocks, growing, last, benchmark.cpu_seconds - spent):
             stopped = f"the {benchmark.cpu_seconds:g} CPU seconds are used up"
     return result(store, benchmark, stopped)
+
+
+def _used_up(asked: int, stored: int) -> str:
+    """Why a run ends at its trials, in words.
+
+    >>> _used_up(128, 128), _used_up(5, 8)
+    ('the 128 trials are used up', 'the 5 trials are used up, in blocks of 4')
+    """
+    if stored - asked >= BLOCK:
+        return f"the run has {stored} trials, more than the {asked} asked for"
+    return f"the {asked} trials are used up{f', in blocks of {BLOCK}' if stored != asked else ''}"
 
 
 def _demands(benchmark: Benchmark, n_blocks: Mapping[int, int]) -> list[Demand]:

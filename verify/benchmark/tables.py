@@ -17,6 +17,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import math
+import re
 import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -88,7 +89,9 @@ def check(params: Mapping[str, Any]) -> dict[str, Any]:
         raise InvalidParameter(f"{texts['data']} has changed since this run was made")
     table = read(texts["data"], texts["client"], texts["target"], cell["response"], digest)
     if cell["k"] > len(table.names):
-        raise InvalidParameter(f"k={cell['k']} must be <= {len(table.names)}, the clients")
+        raise InvalidParameter(
+            f"clusters={cell['k']} must be at most {len(table.names)}, the number of clients"
+        )
     return {**{n: texts[n] for n in ("data", "client", "target")}, "digest": digest, **cell}
 
 
@@ -155,6 +158,14 @@ def _columns(path: str) -> dict[str, np.ndarray[Any, Any]]:
     raise InvalidParameter(f"{path}: must end in .csv, .parquet or .npz")
 
 
+def _other_separator(columns: Mapping[str, Any]) -> str:
+    """A hint for a file of one column whose name holds what separates other files."""
+    for mark, name in ((";", "semicolons"), ("\t", "tabs")):
+        if len(columns) == 1 and any(mark in column for column in columns):
+            return f": it is separated by {name}, and must be by commas"
+    return ""
+
+
 def _require_once(path: str, names: Sequence[str]) -> None:
     """Refuse a name of two columns, of which only one would be read, and a column without name.
 
@@ -213,11 +224,13 @@ def _numbers(path: str, name: str, values: np.ndarray[Any, Any]) -> FloatArray:
     found = np.empty(len(values))
     for i, value in enumerate(values):
         try:
-            found[i] = math.nan if _is_empty(value) else float(_LOGICAL.get(value, value))
+            empty = _is_empty(value) or value in _MISSING
+            found[i] = math.nan if empty else float(_LOGICAL.get(value, value))
         except (TypeError, ValueError):
+            commas = isinstance(value, str) and re.fullmatch(r"[-+]?\d+,\d+", value.strip())
             raise InvalidParameter(
                 f"{path}: column {name}, row {i + 1} is no number: {str(value)!r:.40}; "
-                "write the column as numbers or drop it"
+                f"write {'decimal points' if commas else 'the column as numbers or drop it'}"
             ) from None
     _require_values(path, name, values, ~np.isfinite(found))
     return found
@@ -237,6 +250,8 @@ def _require_values(
         )
 
 
+#: What R and databases write for a missing number.
+_MISSING = ("NA", "N/A", "NULL", "null")
 #: What a CSV file holds for a truth value.
 _LOGICAL = {"True": 1.0, "False": 0.0}
 
@@ -267,7 +282,8 @@ def _classes(path: str, name: str, values: np.ndarray[Any, Any]) -> FloatArray:
     classes, places = np.unique(found, return_inverse=True)
     if classes.size > 2:
         raise InvalidParameter(
-            f"{path}: the target {name} has {classes.size} values: logistic needs two"
+            f"{path}: the target {name} has {classes.size} values: logistic needs two; join values "
+            "or drop their rows"
         )
     return np.where(places == 1, 1.0, -1.0)
 
@@ -287,6 +303,7 @@ def read(path: str, client: str, target: str, response: str, digest: str) -> Tab
         if name not in columns:
             raise InvalidParameter(
                 f"{path}: has no column {name!r:.60}; it has {', '.join(columns):.300}"
+                + _other_separator(columns)
             )
     if len(columns) < 3:
         raise InvalidParameter(f"{path}: has no column besides {client} and {target}")
@@ -303,18 +320,21 @@ def read(path: str, client: str, target: str, response: str, digest: str) -> Tab
     y = (_classes if response == "logistic" else _numbers)(path, target, asked)
     names, numbers, counts = np.unique(who, return_inverse=True, return_counts=True)
     if names.size < 2:
-        raise InvalidParameter(f"{path}: column {client} has one client only")
+        raise InvalidParameter(f"{path}: column {client} has one client only: two are needed")
     if counts.min() < 2:
         lonely = names[int(np.argmin(counts))]
         raise InvalidParameter(
-            f"{path}: client {lonely} has one row: at least two are needed, one to judge by"
+            f"{path}: client {lonely} has one row ({(counts < 2).sum()} such clients): at least "
+            "two are needed, one to judge by; drop the client or give it more rows"
         )
     x = np.column_stack([_numbers(path, name, values) for name, values in columns.items()])
     for j, name in enumerate(columns):
         if x[:, j].min() == x[:, j].max():
             raise InvalidParameter(f"{path}: column {name} is constant: drop it")
     if y.min() == y.max():
-        raise InvalidParameter(f"{path}: the target {target} is constant")
+        raise InvalidParameter(
+            f"{path}: the target {target} is constant: there is nothing to predict"
+        )
     order = np.argsort(numbers, kind="stable")
     return Table(
         features=x[order],
@@ -343,6 +363,14 @@ def response_of(cell: Mapping[str, Any]) -> str:
     """The kind of a federation's responses, whether it is drawn or of a table."""
     images = cell.get("data") in ("digits", "glyphs")
     return "logistic" if images else str(cell.get("response", "linear"))
+
+
+def draws_clusters(cell: Mapping[str, Any]) -> bool:
+    """Whether the clusters of a federation are drawn, and so known.
+
+    The k of other tables is told to the methods only.
+    """
+    return cell.get("data") in (None, "digits", "glyphs")
 
 
 def split(cell: Mapping[str, Any], rng: np.random.Generator) -> Federation:

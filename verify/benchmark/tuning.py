@@ -55,7 +55,8 @@ class Tuned:
         best, least = self.candidates[0], np.inf
         for options in self.candidates if aside.any() else ():
             fitted = self.make(options).fit(x[~aside], y[~aside], clients=clients[~aside])
-            loss = LOSSES[self.response](self.score(fitted, x[aside], clients[aside]), y[aside])
+            with np.errstate(all="ignore"):  # a candidate that diverged is not chosen
+                loss = LOSSES[self.response](self.score(fitted, x[aside], clients[aside]), y[aside])
             self._count(spent, fitted)
             if loss < least:
                 best, least = options, loss

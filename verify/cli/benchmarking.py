@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -22,7 +23,7 @@ from verify.benchmark.catalogue import SHIPPED
 from verify.benchmark.checking import check_own
 from verify.benchmark.curves import curve_figure
 from verify.benchmark.design import NAMED, Benchmark, named
-from verify.benchmark.federation import without_derived
+from verify.benchmark.federation import in_words, parameter_of, place, without_derived
 from verify.benchmark.methods import parse_methods
 from verify.benchmark.phase import Grid, axis, diagrams, drawn, phase_figure
 from verify.benchmark.running import Result, run
@@ -35,17 +36,11 @@ from verify.evidence import Figure
 from verify.session import RunConfig
 from verify.stored import declared_benchmarks
 
-#: Flags that are parameters of a federation under a plainer name.
-_FLAGS = {
-    "clients": "m",
-    "samples": "n",
-    "features": "d",
-    "clusters": "k",
-    "separation": "separation",
-    "noise": "sigma",
-    "response": "response",
-}
+#: Flags that are parameters of a federation.
+_FLAGS = ("clients", "samples", "features", "clusters", "separation", "noise", "response")
 _RULES = ("methods", "metric", "level", "width", "max_trials", "cpu_seconds", "limit")
+#: Values an axis of a diagram where none is given.
+_GRID_SIZE = 20
 _DEFAULT_METHODS = "local, global, ifca, odcl-km"
 
 
@@ -81,7 +76,7 @@ class Asked:
     seed: int
     exports: Sequence[str]
     grid: tuple[str, str] | None
-    grid_size: int
+    grid_size: int | None
     curves: int | None
     as_json: bool
 
@@ -97,12 +92,13 @@ class Asked:
         ------
         InvalidParameter : When one of them is given twice.
         """
-        flags = [(_FLAGS[name], getattr(self, name)) for name in _FLAGS]
+        flags = [(parameter_of(name), getattr(self, name)) for name in _FLAGS]
         given = [pair for pair in flags if pair[1] is not None]
         given += map(_setting, self.settings)
         names = [name for name, _ in given]
         if twice := [name for name in names if names.count(name) > 1]:
-            raise InvalidParameter(f"{twice[0]} is given twice: leave out one of its values")
+            word = in_words(twice[0])
+            raise InvalidParameter(f"{word} is given twice: leave out one of its values")
         return dict(given)
 
     def rules(self) -> dict[str, Any]:
@@ -121,7 +117,8 @@ def benchmark(workers: Executor, asked: Asked) -> int:
         asked.name or asked.methods or changes or asked.vary
         or asked.data or asked.run_name or asked.grid
     ):  # fmt: skip
-        if rules or asked.client or asked.target or asked.output or asked.exports or asked.curves:
+        others = (asked.client, asked.target, asked.output, asked.curves, asked.grid_size)
+        if rules or asked.exports or any(value is not None for value in others):
             raise InvalidParameter(
                 "nothing says what to compare on: name a benchmark that ships, --data FILE, or a "
                 "parameter such as --clients 40"
@@ -129,13 +126,15 @@ def benchmark(workers: Executor, asked: Asked) -> int:
         _list(asked.as_json)
         return exits.EXPECTED
     _refuse_flags(asked)
+    _refuse_twice(asked, changes)
     wanted = _find(asked, changes)
     if asked.methods is not None:
         trust.remember(parse_methods(asked.methods))
     else:
         trust.refuse_foreign(parse_methods(wanted.methods), Path(asked.run_name or "."))
     if asked.grid:
-        diagram = _grid(wanted, asked.grid, asked.grid_size, rules)
+        size = _GRID_SIZE if asked.grid_size is None else asked.grid_size
+        diagram = _grid(wanted, asked.grid, size, rules)
         interruptible()
         with _open(asked, wanted) as store, _stoppable(store, asked):
             _phase(store, diagram, workers, asked.as_json)
@@ -144,6 +143,7 @@ def benchmark(workers: Executor, asked: Asked) -> int:
     _check(asked, wanted)
     interruptible()
     with _open(asked, wanted) as store, _stoppable(store, asked):
+        wanted = _under_own_name(store, wanted)
         result = _run(store, wanted, workers, asked.as_json)
         drawn_too = [] if asked.curves is None else _curves(store, wanted, asked.curves)
         document = pages.document(result, drawn_too)
@@ -166,16 +166,24 @@ def _refuse_flags(asked: Asked) -> None:
             )
         if asked.run_name is not None:
             raise InvalidParameter("--run adds to a stored run: leave out --output")
-    if asked.data is None:
+    if asked.data in (None, *tables.SHIPPED):
+        given = "is not given" if asked.data is None else f"{asked.data} is not"
         for flag, column in (("--client", asked.client), ("--target", asked.target)):
             if column is not None:
-                raise InvalidParameter(f"{flag} names a column of --data FILE, which is not given")
+                raise InvalidParameter(f"{flag} names a column of --data FILE, which {given}")
     elif asked.data not in tables.SHIPPED:
         for name in ("clients", "samples", "features", "separation", "noise"):
             if getattr(asked, name) is not None:
                 raise InvalidParameter(
                     f"--{name} is about drawn rows: leave it out with --data {asked.data}"
                 )
+    if asked.data is not None and asked.name in NAMED:
+        raise InvalidParameter(
+            f"benchmark {asked.name} has a federation of its own: leave out --data, or take "
+            "another name for the rows"
+        )
+    if asked.grid_size is not None and not asked.grid:
+        raise InvalidParameter("--grid-size is about --grid A=LOW..HIGH B=LOW..HIGH, not given")
     if asked.grid:
         flags = {
             "--vary": asked.vary,
@@ -189,6 +197,20 @@ def _refuse_flags(asked: Asked) -> None:
             if value is not None:
                 raise InvalidParameter(
                     f"--grid draws where all clusters are recovered: leave out {flag}"
+                )
+
+
+def _refuse_twice(asked: Asked, changes: Mapping[str, Any]) -> None:
+    """Refuse a parameter that has a value and is varied: one of the two would be passed over."""
+    varied = {"--vary": [_vary(asked.vary)[0]]} if asked.vary is not None else {}
+    if asked.grid:
+        varied["--grid"] = [axis(text, 2).name for text in asked.grid]
+    for flag, names in varied.items():
+        for name in names:
+            if name in changes:
+                raise InvalidParameter(
+                    f"{flag} gives {in_words(name)} its values: leave out {in_words(name)}="
+                    f"{changes[name]}"
                 )
 
 
@@ -231,7 +253,8 @@ def _setting(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise InvalidParameter(f"--set {text!r:.80} must read NAME=VALUE")
-    return key.strip(), _value(value.strip())
+    found = _value(value.strip())
+    return parameter_of(key.strip(), [found]), found
 
 
 def _value(text: str) -> Any:
@@ -254,8 +277,7 @@ def _vary(vary: str | None) -> tuple[str, list[Any]]:
         raise InvalidParameter(f"--vary {vary!r:.80} must read NAME=VALUE,VALUE,...")
     if twice := [value for value in found if found.count(value) > 1]:
         raise InvalidParameter(f"--vary {vary!r:.80} names {twice[0]} twice")
-    name = key.strip()
-    return _FLAGS.get(name, name), found
+    return parameter_of(key.strip(), found), found
 
 
 def _declare(asked: Asked, changes: Mapping[str, Any]) -> Benchmark:
@@ -338,6 +360,25 @@ def _open(asked: Asked, wanted: Benchmark) -> RunStore:
     return store
 
 
+def _under_own_name(store: RunStore, wanted: Benchmark) -> Benchmark:
+    """The benchmark under a name that no other one of the run has, such as ``rows-2``.
+
+    It is the same one where it has all federations of the stored one: then its table replaces the
+    stored table.
+    """
+    stored = {
+        name: Benchmark.from_document(found) for name, found in declared_benchmarks(store).items()
+    }
+    names = (wanted.name if i == 1 else f"{wanted.name}-{i}" for i in itertools.count(1))
+    return replace(
+        wanted,
+        name=next(
+            n for n in names
+            if n not in stored or all(f in wanted.federations for f in stored[n].federations)
+        ),
+    )  # fmt: skip
+
+
 def _run(store: RunStore, wanted: Benchmark, executor: Executor, as_json: bool) -> Result:
     to = screen.errors
 
@@ -372,7 +413,13 @@ def _grid(wanted: Benchmark, axes: tuple[str, str], size: int, rules: Mapping[st
     """The declaration of a phase diagram around the benchmark's federation."""
     across, up = (axis(text, integer_between("--grid-size", size, 2, 200)) for text in axes)
     if across.name == up.name:
-        raise InvalidParameter(f"--grid needs two parameters, and both are {up.name}")
+        raise InvalidParameter(f"--grid needs two parameters, and both are {in_words(up.name)}")
+    if wanted.vary not in ("", across.name, up.name) and len(wanted.federations) > 1:
+        values = ", ".join(str(f[wanted.vary]) for f in wanted.federations)
+        raise InvalidParameter(
+            f"--grid needs one federation, and {wanted.name} has {in_words(wanted.vary)} = "
+            f"{values}: give one of them, or an axis"
+        )
     fixed = {k: v for k, v in wanted.federations[0].items() if k not in (across.name, up.name)}
     if "data" in fixed:
         raise InvalidParameter("--grid needs a drawn federation: its clusters must be known")
@@ -394,12 +441,28 @@ def _grid(wanted: Benchmark, axes: tuple[str, str], size: int, rules: Mapping[st
     return grid
 
 
+def _diagram_name(store: RunStore, grid: Grid, federation: Any) -> str:
+    """The name of a diagram, such as ``n-separation-2`` beside one of another federation."""
+    stored = store.documents("phase")
+    base = f"{grid.across.name}-{grid.up.name}"
+    names = (base if i == 1 else f"{base}-{i}" for i in itertools.count(1))
+    return next(
+        name for name in names
+        if name not in stored or stored[name].get("federation") in (None, federation)
+    )  # fmt: skip
+
+
 def _phase(store: RunStore, grid: Grid, executor: Executor, as_json: bool) -> None:
     """Draw the diagrams of all methods."""
     found = diagrams(store, grid, executor)
     figure = phase_figure(found)
-    document = {"diagrams": [asdict(d) for d in found], "figures": [asdict(figure)]}
-    store.put_document("phase", f"{grid.across.name}-{grid.up.name}", document)
+    axes = {axis.name: list(axis.values) for axis in (grid.across, grid.up)}
+    document = {
+        "federation": {**grid.federation((0, 0)), **axes},
+        "diagrams": [asdict(d) for d in found],
+        "figures": [asdict(figure)],
+    }
+    store.put_document("phase", _diagram_name(store, grid, document["federation"]), document)
     if as_json:
         print_json({**document, "run": str(store.path.parent)})
         return
@@ -412,9 +475,9 @@ def _phase(store: RunStore, grid: Grid, executor: Executor, as_json: bool) -> No
             say(f"{name}: {sum(map(sum, places))} cells")
         say()
     paragraph(
-        "# more than half of the trials recover all clusters, . fewer, ? not decided; + and - are "
-        "inferred from the corners around them. The limits of all tried cells hold together with "
-        f"probability {1 - grid.level:g}."
+        "# more than half of the trials recover all clusters, . fewer, ? not decided by "
+        f"{grid.max_trials} trials (--trials); + and - are inferred from the corners around them. "
+        f"The limits of all tried cells hold together with probability {1 - grid.level:g}."
     )
     say(f"run directory: {store.path.parent}")
 
@@ -428,7 +491,7 @@ def _print(result: Result, store: RunStore, exports: Sequence[str]) -> None:
     for found in result.federations:
         say()
         if wanted.vary:
-            say(f"{wanted.vary} = {found.params[wanted.vary]}")
+            say(place(wanted.vary, found.params))
         for line in table(pages.headings(result), pages.rows(result, found)):
             say(line)
     say()

@@ -41,6 +41,13 @@ def _complete_runs(
     ] or [CompletionItem(incomplete, type="dir")]
 
 
+def _once(_context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Any:
+    """The value of an option of which only the last one would be used."""
+    if len(values) > 1:
+        raise click.UsageError(f"{parameter.opts[0]} may be given once")
+    return values[0] if values else None
+
+
 class NamedPath(click.Path):
     """A path whose name an operating system takes.  Click asks the system before anything else."""
 
@@ -684,9 +691,15 @@ def completion(shell: str) -> None:
     "settings",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Any other parameter of a federation; may be given several times.",
+    help="Any parameter of a federation; may be given several times.",
 )
-@click.option("--vary", metavar="NAME=V,V,...", help="One table for each value of a parameter.")
+@click.option(
+    "--vary",
+    multiple=True,
+    callback=_once,
+    metavar="NAME=V,V,...",
+    help="One table for each value of a parameter.",
+)
 @click.option(
     "--data",
     metavar="FILE",
@@ -701,13 +714,15 @@ def completion(shell: str) -> None:
     metavar="A=LOW..HIGH B=LOW..HIGH",
     help="A phase diagram over two parameters in place of a table.",
 )
-@click.option(
-    "--grid-size", type=int, default=20, show_default=True, metavar="N", help="Values an axis."
-)
+@click.option("--grid-size", type=int, metavar="N", help="Values an axis of --grid.  [default: 20]")
 @click.option(
     "--curves", type=int, metavar="N", help="Draw the loss over the rounds from N trials."
 )
-@click.option("--metric", metavar="NAME", help="The metric that decides.  [default: error]")
+@click.option(
+    "--metric",
+    metavar="NAME",
+    help="The metric that decides.  [default: error; held-out with --data]",
+)
 @click.option("--level", type=float, metavar="P", help="Error probability of the whole table.")
 @click.option("--width", type=float, metavar="W", help="Relative width of a narrow contrast.")
 @click.option("--trials", "max_trials", type=int, metavar="N", help="Trials at most.")

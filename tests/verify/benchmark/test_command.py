@@ -28,6 +28,7 @@ OWN = Path(__file__).with_name("own_methods.py").read_text()
 SMALL = ["--clients", "6", "--samples", "8", "--features", "2", "--executor", "serial"]
 TWO = ["--methods", "my.py:Mean,my.py:local", *SMALL]
 GRID = ["--grid", "n=8..16", "separation=.1..1", "--grid-size", "2"]
+DIAGRAM = [*TWO[:4], *SMALL[4:], *GRID]  # without the samples, which the grid varies
 
 
 @pytest.fixture
@@ -88,8 +89,8 @@ def test_a_method_that_fails_stays_in_the_table(call):
 def test_several_values_give_several_tables(call):
     code, out, _ = call(*TWO, "--vary", "noise=0.1,0.5", "--trials", "12")
     assert code == 0
-    assert "sigma = 0.1" in out
-    assert "sigma = 0.5" in out
+    assert "noise = 0.1" in out
+    assert "noise = 0.5" in out
 
 
 def test_a_budget_of_trials_ends_a_run_with_an_open_contrast(call):
@@ -158,7 +159,7 @@ def test_the_command_that_continues_can_be_pasted_into_a_shell(call, tmp_path):
         (["--run", "nowhere"], "no run here"),
         ([*TWO, "--methods", "my.py:Mean,my.py:local,cfl(a=1"], "method 'cfl(a=1' must read"),
         ([*TWO, "--vary", "n=8,9,8"], "names 8 twice"),
-        ([*TWO, "--set", "n=9"], "n is given twice: leave out one of its values"),
+        ([*TWO, "--set", "n=9"], "samples is given twice: leave out one of its values"),
         ([*TWO, "--set", "balance=.5", "--set", "balance = .4"], "balance is given twice"),
         ([*TWO, "--vary", "noise=.1,0.10"], "names 0.1 twice"),
         ([*TWO, "--output", ""], "--output '' must name a directory"),
@@ -166,11 +167,25 @@ def test_the_command_that_continues_can_be_pasted_into_a_shell(call, tmp_path):
         ([*TWO, "--output", "x", "--run", "y"], "--run adds to a stored run: leave out --output"),
         ([*TWO, "--export", "gone/t.csv"], "--export 'gone/t.csv' must be a file in a folder here"),
         ([*TWO, "--metric", "accuracy"], "metric=accuracy needs classes"),
-        ([*TWO, *GRID, "--export", "t.csv"], "leave out --export"),
-        ([*TWO, *GRID, "--vary", "k=2,3"], "leave out --vary"),
-        ([*TWO, *GRID, "--curves", "2"], "leave out --curves"),
-        ([*TWO, *GRID, "--cpu-seconds", "0"], "leave out --cpu-seconds"),
-        ([*SMALL, *GRID, "--methods", "my.py:Mean,my.py:Scalar"], "one number a row"),
+        ([*DIAGRAM, "--export", "t.csv"], "leave out --export"),
+        ([*DIAGRAM, "--vary", "k=2,3"], "leave out --vary"),
+        ([*DIAGRAM, "--curves", "2"], "leave out --curves"),
+        ([*DIAGRAM, "--cpu-seconds", "0"], "leave out --cpu-seconds"),
+        ([*DIAGRAM, "--methods", "my.py:Mean,my.py:Scalar"], "one number a row"),
+        (["--grid-size", "3"], "nothing says what to compare on"),
+        ([*TWO, "--grid-size", "3"], "--grid-size is about --grid A=LOW..HIGH"),
+        ([*TWO, "--set", "m=8"], "clients is given twice: leave out one"),
+        ([*TWO, "--set", "sizes=zipf", "--set", "sizes=lognormal"], "sizes is given twice"),
+        ([*TWO, "--vary", "samples=8,9"], "--vary gives samples its values: leave out samples=8"),
+        ([*TWO, *GRID], "--grid gives samples its values: leave out samples=8"),
+        (["--methods", "my.py:Mean,my.py:local", *GRID, "many-clusters"], "clusters = 2, 4, 8, 16"),
+        (["--data", "diabetes", "--client", "a"], "a column of --data FILE, which diabetes is not"),
+        (["digits", "--data", "r.csv"], "benchmark digits has a federation of its own"),
+        ([*TWO[:2], "--clients", "0"], "clients=0 must be an integer in [2, 10^6]"),
+        ([*TWO, "--noise", "-1"], "noise=-1.0 must be a finite number"),
+        ([*TWO, "--time-limit", "0"], "time-limit=0.0 must be a finite number"),
+        ([*TWO, "--clusters", "7"], "7 clusters need as many clients"),
+        (["--data", "digits", "--features", "3"], "known: clients, clusters, held_share, samples"),
     ],
 )
 def test_a_wrong_call_is_one_line_and_nothing_is_written(call, tmp_path, arguments, message):
@@ -200,7 +215,7 @@ def test_a_benchmark_that_ships_is_changed_in_what_is_given(given, vary, wanted,
         assert kept | given == {k: v for k, v in federation.items() if k in kept | given}
 
 
-@pytest.mark.parametrize("asked", [[], GRID])
+@pytest.mark.parametrize("asked", [TWO, DIAGRAM])
 @pytest.mark.parametrize(
     ("stopped", "code", "why"),
     [
@@ -222,8 +237,8 @@ def test_work_that_is_stopped_names_the_run_that_keeps_it(
     def stop(*_):
         raise stopped
 
-    monkeypatch.setattr(benchmarking, "diagrams" if asked else "run", stop)
-    found, out, err = call(*TWO, *asked, "--output", "a run")
+    monkeypatch.setattr(benchmarking, "diagrams" if asked == DIAGRAM else "run", stop)
+    found, out, err = call(*asked, "--output", "a run")
     assert (found, out) == (code, "")
     go_on = (
         "finished blocks are kept; the same command with --run 'a run' in place of --output "
@@ -263,6 +278,107 @@ def test_a_directory_that_holds_a_run_is_named_with_the_command_that_adds_to_it(
     )
 
 
+def names_of(kind):
+    """The names of the run's documents of a kind."""
+    with RunStore.open("run/store.sqlite", readonly=True) as store:
+        return sorted(store.documents(kind))
+
+
+def test_another_federation_in_a_run_keeps_the_table_of_the_first(call, tmp_path):
+    """Its document was overwritten, so that the report lost the first table."""
+    asked = [*TWO, "--trials", "4", "--json"]
+    first = json.loads(call(*asked, "--output", "run")[1])
+    other = json.loads(call(*asked, "--run", "run", "--set", "sigma=2", "--set", "degrees=5")[1])
+    assert names_of("benchmark") == ["own", "own-2"]
+    with RunStore.open("run/store.sqlite", readonly=True) as store:
+        stored = store.documents("benchmark")
+    assert stored["own"]["tables"] == first["tables"]
+    assert stored["own-2"]["tables"] == other["tables"]
+    assert stored["own-2"]["federations"][0]["params"]["sigma"] == 2.0
+    code, out, err = call("own-2", "--run", "run", "--executor", "serial", "--trials", "4")
+    assert (code, " benchmark own-2 --run run " in out) == (0, True), err
+    # the same federation, and more of them, stay the same benchmark
+    wider = ["--methods", "my.py:Mean,my.py:local", *SMALL[:2], *SMALL[4:], "--trials", "4"]
+    code, out, err = call("own", *wider, "--run", "run", "--vary", "samples=8,9")
+    assert (code, "samples = 9" in out) == (0, True), err
+    assert names_of("benchmark") == ["own", "own-2"]
+
+
+def test_a_diagram_of_another_federation_has_a_name_of_its_own(call, monkeypatch):
+    made = Diagram(
+        method="local", across=axis("n=8..16", 2), up=axis("separation=.1..1", 2),
+        cells=(("F", "F"), ("F", "F")), shares=((0.0, 0.0), (0.0, 0.0)),
+        trials=((4, 4), (4, 4)), theory={},
+    )  # fmt: skip
+    monkeypatch.setattr(benchmarking, "diagrams", lambda *_: [made])
+    call(*DIAGRAM, "--output", "run")
+    call(*DIAGRAM, "--run", "run")
+    assert names_of("phase") == ["n-separation"]
+    call(*DIAGRAM, "--run", "run", "--noise", "3")
+    assert names_of("phase") == ["n-separation", "n-separation-2"]
+
+
+def test_the_law_of_the_features_can_be_varied_and_their_number_too(call):
+    """``features`` was their number in every case."""
+    pytest.importorskip("sklearn")
+    asked = ["--methods", "local,global", "--trials", "4", "--executor", "serial", "--json"]
+    for vary, name, values in (
+        ("features=gaussian,heavy", "features", ["gaussian", "heavy"]),
+        ("features=2,3", "d", [2, 3]),
+    ):
+        found = json.loads(call(*asked, "--clients", "4", "--vary", vary)[1])
+        assert [f["params"][name] for f in found["federations"]] == values
+        assert [t["title"] for t in found["tables"]] == [f"features = {v}" for v in values]
+
+
+def test_a_run_that_has_more_trials_says_so(call):
+    """It said that 4 trials were used up, above a table of 8."""
+    code, out, _ = call(*TWO, "--trials", "5", "--output", "run", "--level", "1e-9")
+    assert (code, "the 5 trials are used up, in blocks of 4" in out) == (0, True)
+    code, out, _ = call("--run", "run", "--executor", "serial", "--trials", "4", "--level", "1e-9")
+    assert (code, "the run has 8 trials, more than the 4 asked for" in out) == (0, True)
+
+
+def test_clusters_that_are_only_told_change_no_row(call, tmp_path):
+    """Each number of clusters was tried on other splits, so that local fits differed, too."""
+    pytest.importorskip("sklearn")
+    lines = [f"{'abc'[i % 3]},{i},{(i * 7) % 5},{i + (i * i) % 4}" for i in range(60)]
+    (tmp_path / "rows.csv").write_text("\n".join(["site,age,dose,result", *lines]) + "\n")
+    asked = [
+        *("--data", "rows.csv", "--client", "site", "--target", "result", "--trials", "4"),
+        *("--methods", "local,odcl-km", "--executor", "serial", "--vary", "clusters=1,2", "--json"),
+    ]
+    found = json.loads(call(*asked)[1])
+    told = [{m["method"]: m["median"]["value"] for m in f["methods"]} for f in found["federations"]]
+    assert told[0]["local"] == told[1]["local"]
+    assert told[0]["odcl-km"] != told[1]["odcl-km"]
+
+
+def test_a_method_that_predicts_classes_is_not_compared_by_the_loss_of_log_odds(call, tmp_path):
+    """Its loss is that of the odds 1 and -1 whatever it predicts: 0.313 for a row that is right."""
+    (tmp_path / "classes.py").write_text(
+        "import numpy as np\n\n\nclass Signs:\n"
+        "    def fit(self, X, y, clients):\n"
+        "        self.theta = np.linalg.lstsq(X, y, rcond=None)[0]\n        return self\n\n"
+        "    def predict(self, X, clients):\n        return np.sign(X @ self.theta)\n"
+    )
+    asked = [*SMALL, "--methods", "classes.py:Signs,my.py:Mean", "--response", "logistic"]
+    code, _, err = call(*asked, "--metric", "held-out", "--trials", "4")
+    assert code == 3
+    assert "classes.py:Signs: predict returns classes" in err
+    assert "compare by --metric wrong" in err
+    assert call(*asked, "--metric", "wrong", "--trials", "4")[0] == 0
+
+
+def test_an_exported_table_names_its_own_mark(call, tmp_path):
+    """LaTeX has bold names, and its note spoke of stars."""
+    _, out, _ = call(*TWO, "--trials", "4", "--export", "t.tex")
+    text = (tmp_path / "t.tex").read_text()
+    assert "Methods in bold are beaten by no other" in text
+    assert "*" not in text
+    assert "Methods with * are beaten by no other" in " ".join(out.split())
+
+
 def test_a_diagram_is_printed_with_its_counts_and_stored(call, monkeypatch, tmp_path):
     """Of four cells three were tried, with 4 + 8 + 0 trials in one column and 16 in the other."""
     made = Diagram(
@@ -271,11 +387,11 @@ def test_a_diagram_is_printed_with_its_counts_and_stored(call, monkeypatch, tmp_
         trials=((4, 8), (0, 16)), theory={"law": ((True, False), (True, True))},
     )  # fmt: skip
     monkeypatch.setattr(benchmarking, "diagrams", lambda *_: [made])
-    asked = [*TWO, *GRID, "--level", "0.1"]
+    asked = [*DIAGRAM, "--level", "0.1"]
     code, out, _ = call(*asked, "--output", "run")
     assert code == 0
     assert out.splitlines()[:6] == [
-        "local   (up: separation, across: n = 8 .. 16)",
+        "local   (up: separation, across: samples = 8 .. 16)",
         "  1  # ?",
         "0.1  . -",
         "3 of 4 cells tried, 28 trials",

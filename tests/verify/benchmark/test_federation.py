@@ -111,7 +111,7 @@ def test_a_class_that_is_drawn_again_is_that_of_its_own_row():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"k": 9, "m": 8}, "k=9 clusters need"),
+        ({"k": 9, "m": 8}, "^9 clusters need"),
         ({"k": 5, "d": 2, "layout": "simplex"}, "layout=random"),
         ({"shares": [0.5, 0.2, 0.3]}, "shares has 3 numbers"),
         ({"row_counts": [3, 4]}, "row_counts has 2 numbers"),

@@ -18,7 +18,7 @@ from verify.benchmark.catalogue import Context, shipped
 from verify.benchmark.checking import check_own
 from verify.benchmark.federation import draw
 from verify.benchmark.fits import FIT, federation_of
-from verify.benchmark.fitting import _models, fit
+from verify.benchmark.fitting import DIVERGED, Fitted, _models, fit, measure
 from verify.benchmark.methods import parse_method, parse_methods
 from verify.benchmark.metrics import METRICS, accuracies, contingency, rand_index, recovered
 from verify.benchmark.warming import first_clients
@@ -277,3 +277,20 @@ def test_an_option_that_is_given_takes_the_place_of_the_one_of_the_name():
     context = Context(k=2, response="linear", seed=0)
     assert shipped("ifca-10", {}, context).n_init == 10
     assert shipped("ifca-10", {"n_init": 3}, context).n_init == 3
+
+
+@pytest.mark.parametrize(
+    ("response", "score"), [("logistic", np.nan), ("linear", 1e200), ("linear", np.inf)]
+)
+def test_a_fit_that_diverged_is_a_row_and_no_warning(response, score):
+    """NumPy warned of the loss on the terminal, above a table that says the same."""
+    cell = federation_of({"m": 4, "n": 5, "d": 2, "k": 2, "response": response})
+    made = draw(cell, np.random.default_rng(0))
+    found = Fitted(
+        scores=np.full(made.test_responses.shape, score), labels=None, models=None,
+        counts=(1.0, 0.0, 0.0), losses=np.empty(0), seconds=0.25,
+    )  # fmt: skip
+    with np.errstate(all="raise"):
+        row = measure(found, made, 60.0)
+    assert (row["failed"], row["cpu"]) == (DIVERGED, 0.25)
+    assert np.isnan(row["held-out"])

@@ -230,8 +230,8 @@ def placed(n, best, sent=None):
         (
             "n",
             (placed(8, ["ifca"]), placed(16, ["ifca", "odcl-km"]), placed(32, ["ifca", "odcl-km"])),
-            "At n=8 ifca is best; at n=16 and n=32 ifca and odcl-km are best and not separated, "
-            "and odcl-km sends 300 times fewer floats.",
+            "At samples=8 ifca is best; at samples=16 and samples=32 ifca and odcl-km are "
+            "best and not separated, and odcl-km sends 300 times fewer floats.",
         ),
         ("", (placed(8, ["local", "ifca"]),), "Here ifca and local are best and not separated."),
         ("", (placed(8, []),), "Here no method is best."),

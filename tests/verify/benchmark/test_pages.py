@@ -78,7 +78,7 @@ def test_the_notes_count_contrasts_and_failures_and_name_each_guarantee_once(res
     assert f" {decided} of {len(contrasts)} contrasts decided or narrow." in found[0]
     vary = result.benchmark.vary
     for f in result.federations:
-        where = f" at n={f.params['n']}" if vary else ""
+        where = f" at samples={f.params['n']}" if vary else ""
         for row in f.methods:
             line = f"{row.method}: {row.n_failed} of 8 fits failed{where}, the first: it broke"
             assert found.count(line) == (row.n_failed > 0)
@@ -101,7 +101,7 @@ def test_the_notes_count_contrasts_and_failures_and_name_each_guarantee_once(res
                 )
                 assert ("the first" in line) is (len(there) > 1)
                 if vary:
-                    assert f" at {', '.join(f'n={n}' for n, _ in there)} (" in line
+                    assert f" at {', '.join(f'samples={n}' for n, _ in there)} (" in line
     assert found[-1] == "A."
 
 
@@ -339,6 +339,9 @@ def test_limits_on_rows_of_ones_own_are_about_splits_of_these_rows():
     assert "random 25% of each client's rows" in notes(own)
     assert "told 3 clusters (--clusters)" in notes(own)
     assert "told 3 clusters" not in notes(own, "k")
+    mean = "A held-out loss of 1 is that of the mean of the target."
+    assert mean in notes(own)
+    assert mean not in notes({**own, "response": "logistic"})
     for params in ({"n": 8}, {**own, "data": "glyphs"}):
         assert "splits of these rows" not in notes(params)
 
