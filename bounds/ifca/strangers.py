@@ -97,8 +97,8 @@ EQ_9 = EQ_8.variant(
     ),
     reading=(
         "$\\frac\\gamma m\\max(1,d/n')=c_1\\max(\\frac1{pm},\\frac d{pmn'})$ is of order one. The "
-        "cells have many strangers, as those of ifca.eq8. The bound is 25 times the observed part, "
-        "so that the roots of $k$ and of $d$ are not seen."
+        "cells have many strangers, as those of ifca.eq8. They tell a further factor $1/k$ and not "
+        "$1/\\sqrt k$: with $pm\\gtrsim\\log m$ that takes thousands of clusters."
     ),
     uses=("ifca.eq8",),
 )

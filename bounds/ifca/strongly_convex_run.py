@@ -256,6 +256,11 @@ _INITIAL = Assumption(
     right=varepsilon,
     note="condition (b) with $\\varepsilon=\\frac{16L}{p\\lambda}\\varepsilon_0$",
 )
+#: What no cell of a run can tell.
+_FAR_ABOVE = (
+    "The limit is more than $10^5$ times the error in every cell, so that the trials tell no "
+    "factor of $k$ or of the dimension from one, and no logarithm."
+)
 COROLLARY_2 = statement(
     "ifca.cor2",
     "The whole run of IFCA with strongly convex losses",
@@ -268,6 +273,7 @@ COROLLARY_2 = statement(
     definitions={T: ROUNDS},
     constants=_CONSTANTS,
     assumptions=(*_IN, _INITIAL),
+    reading=_FAR_ABOVE,
     uses=("ifca.thm2", "ifca.cor2-rounds", "ifca.cor2-radius", "ifca.cor2-failure-as-printed"),
 )
 THEOREM_2_NEURIPS = COROLLARY_2.variant(
@@ -277,6 +283,7 @@ THEOREM_2_NEURIPS = COROLLARY_2.variant(
     publication=CONFERENCE,
     quantifiers=r"\exists c_1,c_2,c_3\;\forall\lambda\le L,\eta,v,\Delta,m,n',k,p,\delta",
     definitions={T: ROUNDS_NEURIPS},
+    reading=_FAR_ABOVE,
     uses=("ifca.neurips-thm2-rounds",),
 )
 _FINAL = r"E\norm{\theta_j^{(T)}-\theta_j^*}^2"

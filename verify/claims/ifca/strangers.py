@@ -167,6 +167,14 @@ def _crowded_cells() -> tuple[Params, ...]:
         m=1000, n=100_000, d=32, k=32, rho=4.0, alpha=0.001, profile="one-small", p_min=0.014
     )
     cells.append({**rare, "init": "translation", "c1": C_1})
+    # So many features and samples that even their logarithms in the denominator leave less than
+    # the gradient of one stranger of (9).
+    far = cell(m=100, n=7e9, d=1e9, k=2, rho=1.0, alpha=1e-5, profile="one-small", p_min=0.1)
+    cells.append({**far, "init": "translation", "c1": C_1})
+    # Many clusters with few clients, and as many features as samples: the root of k in the
+    # denominator leaves less than the gradient of one stranger of (8).
+    many = cell(m=72, n=18, d=18, k=18, rho=1.0, alpha=0.02, init="random")
+    cells.append({**many, "c1": C_1})
     return tuple(cells)
 
 
