@@ -48,6 +48,8 @@ _MAIN = ("Theorem", "Corollary", "Proposition")
 #: holds the others.
 _MOST_TABLES = 2
 _ON_THE_SITE = ("held-out", "mean held-out", "rounds", "cpu", "cpu [s]")
+#: Notes of a benchmark in the paper.  The first ones say what its limits are about.
+_MOST_NOTES = 6
 _STARRED = (
     "A star marks the methods that no other one is shown to beat, oracles left out. Under "
     "/ first stands the error over that of the first method. The site has all tables, with more "
@@ -538,6 +540,7 @@ def compare(run: Run, files: Files, form: Form) -> list[dict[str, Any]]:
                 "question": prose(sentence(one.benchmark.question)),
                 "answer": paragraphs(one.answer),
                 "tables": tables,
+                "notes": [paragraphs(note) for note in one.notes[:_MOST_NOTES]],
                 "figure": _draw(figures[0], f"benchmark-{slug(name)}", files, form)
                 if figures
                 else None,

@@ -35,7 +35,14 @@ from verify.levels import allocate_levels, paper_of
 from verify.papers import Catalogue, ClaimsFile, catalogue
 from verify.plan import Plan, Planned, plan
 from verify.procedures.base import PROFILES
-from verify.stored import claim_document, claim_documents, read_time, report_damage
+from verify.stored import (
+    claim_document,
+    claim_documents,
+    holds_benchmarks,
+    read_time,
+    report_damage,
+    summary,
+)
 
 #: Family-wise error level of a whole run, split over its claims.
 FAMILYWISE_LEVEL = 0.05
@@ -203,6 +210,31 @@ def execute(
         },
     )
     return outcomes
+
+
+def summarise_benchmarks(store: RunStore, executor: str, command: str) -> None:
+    """Note seed, machine, software and commands of a run of benchmarks, for its report.
+
+    A run of claims keeps the summary of `execute`.
+    """
+    if not holds_benchmarks(store):
+        return
+    known, now = summary(store), _now()
+    store.put_document(
+        "run",
+        "summary",
+        {
+            "title": "Methods of clustered federated learning, compared on the same data",
+            "run_id": store.path.parent.name,
+            "seed": store.root_seed,
+            "executor": executor,
+            "started": known.get("started", now),
+            "finished": now,
+            "environment": environment() | _describe_mixture(store),
+            "commands": [*known.get("commands", []), command],
+            "content_digest": store.content_digest(),
+        },
+    )
 
 
 def _refuse_overspent(

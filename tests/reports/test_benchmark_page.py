@@ -1,5 +1,6 @@
 """A run's benchmark in the web report: question, answer, every row, figures, notes."""
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -7,7 +8,10 @@ from reports.assemble import build
 from reports.benchmark_page import benchmarks
 from tests.reports.fakes import FakeRun
 from trials.run.store import RunStore
+from verify import session
 from verify.cli.app import application
+from verify.session import RunConfig
+from verify.stored import summary
 
 pytest.importorskip("sklearn")
 
@@ -41,3 +45,36 @@ def test_a_benchmark_that_was_stopped_has_no_page():
     ended = asked | {"tables": [{"columns": ["method"], "rows": [["x"]]}]}
     found = benchmarks(FakeRun({"benchmark": {"b": ended, "a": asked, "c": ended}}))
     assert list(found) == ["b", "c"]
+
+
+def test_the_paper_of_a_benchmark_says_what_limits_mean_and_how_to_repeat_it(tmp_path, monkeypatch):
+    """It had neither the notes of the table nor the seed, the machine and the commands."""
+    run = tmp_path / "run"
+
+    def call(*arguments):
+        monkeypatch.setattr("sys.argv", ["cfl-verify", "benchmark", *arguments])
+        found = CliRunner().invoke(application, ["benchmark", *arguments])
+        assert found.exit_code == 0, found.output
+
+    small = ["--methods", "local,global", "--clients", "8", "--features", "2", "--seed", "7"]
+    call(*small, "--trials", "4", "--executor", "serial", "--output", str(run))
+    call("--run", str(run), "--trials", "8", "--executor", "serial")
+    build(run, formats=["tex"])
+    text = (run / "report" / "report.tex").read_text("utf-8")
+    plain = " ".join(text.replace("\\", "").replace("{", "").replace("}", "").split())
+    assert "All limits hold together with probability 0.95, at any stopping time." in plain
+    assert "root seed 7" in plain
+    assert f"numpy {np.__version__}" in plain
+    commands = [piece in plain for piece in ("--clients 8 --features 2 --seed 7", "--trials 8")]
+    assert commands == [True, True]
+    with RunStore.open(run / "store.sqlite", readonly=True) as store:
+        told = summary(store)
+        assert len(told["commands"]) == 2
+        assert told["content_digest"] == store.content_digest()
+
+
+def test_a_run_of_claims_keeps_its_summary_beside_a_benchmark(tmp_path):
+    with session.create(tmp_path / "run", RunConfig()) as store:
+        store.put_document("run", "summary", {"title": "claims"})
+        session.summarise_benchmarks(store, "serial", "cfl-verify benchmark few-samples")
+        assert summary(store) == {"title": "claims"}

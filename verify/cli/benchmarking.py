@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, fields, replace
@@ -148,6 +149,7 @@ def benchmark(workers: Executor, asked: Asked) -> int:
         drawn_too = [] if asked.curves is None else _curves(store, wanted, asked.curves)
         document = pages.document(result, drawn_too)
         store.put_document("benchmark", wanted.name, document)
+        _summarise(store, workers)
         for path in asked.exports:
             pages.write(result, Path(path))
         if asked.as_json:
@@ -441,6 +443,12 @@ def _grid(wanted: Benchmark, axes: tuple[str, str], size: int, rules: Mapping[st
     return grid
 
 
+def _summarise(store: RunStore, executor: Executor) -> None:
+    """Note what the report says of the run as a whole."""
+    command = shlex.join(["cfl-verify", *sys.argv[1:]])
+    session.summarise_benchmarks(store, executor.kind, command)
+
+
 def _diagram_name(store: RunStore, grid: Grid, federation: Any) -> str:
     """The name of a diagram, such as ``n-separation-2`` beside one of another federation."""
     stored = store.documents("phase")
@@ -463,6 +471,7 @@ def _phase(store: RunStore, grid: Grid, executor: Executor, as_json: bool) -> No
         "figures": [asdict(figure)],
     }
     store.put_document("phase", _diagram_name(store, grid, document["federation"]), document)
+    _summarise(store, executor)
     if as_json:
         print_json({**document, "run": str(store.path.parent)})
         return
