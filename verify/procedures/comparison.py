@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
+import sympy as sp
 from scipy.optimize import isotonic_regression
 
 from bounds.render import latex
@@ -30,6 +31,7 @@ from verify.procedures.base import (
     Trials,
     counted_trials,
     nothing_to_show,
+    tex_number,
 )
 from verify.procedures.interface import InRounds, Sampled, Valued, the_cell
 
@@ -367,7 +369,7 @@ class Monotone(Valued, Sampled):
         decided: list[CellDecision] = []
         rows: list[CellResult] = []
         series: list[Series] = []
-        for number, sequence in enumerate(sequences, 1):
+        for sequence in sequences:
             samples = [groups[i] for i in sequence]
             known = self.knowledge(self.cells[sequence[0]])
             test = TrendTest(
@@ -401,7 +403,7 @@ class Monotone(Valued, Sampled):
                 )
             series.append(
                 Series(
-                    label=f"sequence {number}",
+                    label=self._difference(sequence, sequences),
                     x=[float(self.cells[i][self.along]) for i in sequence],
                     y=means,
                     lower=[e[0] for e in ends],
@@ -420,6 +422,21 @@ class Monotone(Valued, Sampled):
             cells=rows,
         )
 
+    def _difference(self, sequence: Sequence[int], sequences: Sequence[Sequence[int]]) -> str:
+        """The parameters in which a sequence differs from others, in letters."""
+        here = self.cells[sequence[0]]
+        firsts = [self.cells[each[0]] for each in sequences]
+        names = [k for k in here if k != self.along and any(c.get(k) != here[k] for c in firsts)]
+        return (
+            ", ".join(
+                f"${latex(sp.Symbol(k))}={tex_number(here[k])}$"
+                if isinstance(here[k], int | float)
+                else str(here[k])
+                for k in names
+            )
+            or "means"
+        )
+
     def _figure(self, series: Sequence[Series]) -> Figure:
         return Figure(
             name="trend",
@@ -427,7 +444,8 @@ class Monotone(Valued, Sampled):
             xlabel=f"${self._symbol}$",
             ylabel=f"mean of {self.observable}",
             series=series[:6],
-            caption="Limits at half the claim's level; the first six sequences.",
+            caption="Limits at half the claim's level"
+            + ("; the first six sequences." if len(series) > 6 else "."),
         )
 
 

@@ -169,6 +169,17 @@ def test_a_trend_is_read_in_the_order_of_its_parameter_and_not_of_its_cells(tmp_
     assert evidence.figures == ordered.figures
 
 
+def test_a_sequence_is_named_by_what_tells_it_from_others(tmp_path):
+    """The legend said "sequence 1", also of one sequence alone, of "the first six"."""
+    cells = [{"law": law, "scale": s, "n": n, "lost": 0.0} for s in (0.2, 0.5, 1.0)
+             for law, n in (("coin", 1), ("coin", 2), ("uniform", 2))]  # fmt: skip
+    (figure,) = tried(replace(along(), cells=tuple(cells)), tmp_path / "three")[0].figures
+    assert [s.label for s in figure.series] == ["coin, $n=1$", "coin, $n=2$", "uniform, $n=2$"]
+    (figure,) = tried(along(laws=("coin",)), tmp_path / "one")[0].figures
+    assert [s.label for s in figure.series] == ["means"]
+    assert figure.caption == "Limits at half the claim's level."
+
+
 def test_lost_trials_leave_a_sequence_open_unless_their_value_is_declared(tmp_path):
     build = along()
     lossy = replace(build, cells=tuple({**c, "lost": 0.1} for c in build.cells))

@@ -111,6 +111,8 @@ def beside_bound(
 ) -> Figure:
     """Medians and extremes of a column against a size, beside the bound in the same cells.
 
+    A bound that does not follow the size alone is no line.
+
     Parameters
     ----------
     texts : ``title``, ``xlabel``, ``ylabel`` and ``caption``.
@@ -118,6 +120,8 @@ def beside_bound(
     order = sorted(stored, key=lambda o: abscissa(o.params))
     x = [abscissa(o.params) for o in order]
     values = [o.table[column] for o in order]
+    bounds = [bound(o.table, o.params) for o in order]
+    steps = np.sign(np.diff(bounds))
     return Figure(
         name="beside-bound",
         series=[
@@ -128,7 +132,7 @@ def beside_bound(
                 lower=[float(v.min()) for v in values],
                 upper=[float(v.max()) for v in values],
             ),
-            Series(label="bound", x=x, y=[bound(o.table, o.params) for o in order], style="dashed"),
+            Series(label="bound", x=x, y=bounds, style="dashed" if len({*steps}) < 2 else "points"),
         ],
         xscale="log",
         yscale="log",

@@ -87,6 +87,18 @@ def test_cells_are_drawn_in_the_order_of_their_size():
     assert trials.x == [1.0, 2.0, 3.0]
     assert (trials.y, trials.lower, trials.upper) == ([5.0] * 3, [1.0] * 3, [100.0, 200.0, 300.0])
     assert bound.y == [1e4, 4e4, 9e4]
+    assert bound.style == "dashed"
+
+
+def test_a_bound_that_does_not_follow_the_size_alone_is_no_line():
+    """A dashed line went up and down between cells that differ in other sizes too."""
+    cells = [stored({"M": m, "d": d}, sup=[1.0]) for m, d in ((100, 1), (200, 9), (300, 2))]
+    figure = beside_bound(
+        cells, "sup", lambda _table, params: float(params["d"]), lambda params: params["M"],
+        {"title": "t", "xlabel": "x", "ylabel": "y", "caption": "c"},
+    )  # fmt: skip
+    _, bound = figure.series
+    assert (bound.x, bound.y, bound.style) == ([100, 200, 300], [1.0, 9.0, 2.0], "points")
 
 
 def test_a_label_names_only_the_parameters_that_differ():
