@@ -127,6 +127,8 @@ def label(text: str) -> str:
         except (ValueError, RecursionError):  # a stranger's formula may be nested without end
             formula = plain(re.sub(r"[\\{}]", "", piece))
         out.append(formula)
+    if any("$" in piece for piece in out):  # beside formulas the first font is the only one
+        out[::2] = (re.sub(r"[^\x00-\x7f]+", r"$\\mathrm{\g<0>}$", piece) for piece in out[::2])
     return "".join(out)
 
 

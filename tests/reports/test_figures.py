@@ -21,7 +21,7 @@ from matplotlib.transforms import Bbox
 
 from reports import marks
 from reports.figures import _STYLE, _draw_panels, draw, render, undrawn
-from reports.lettering import label, remember_formulas, wrap
+from reports.lettering import FONTS, label, remember_formulas, wrap
 from reports.marks import PALETTE
 from reports.schema import Figure, decode
 from reports.text import TEXT_WIDTH_INCHES
@@ -143,6 +143,17 @@ def test_every_reference_line_is_drawn_and_named() -> None:
 )
 def test_any_label_can_be_drawn(text: str) -> None:
     assert render(figure(xlabel=text)).startswith(b"%PDF-")
+
+
+@pytest.mark.parametrize("text", ["größe_a $n$", "“Łódź” – σ ≤ 1 < 2", "$x_1$ für {é}"])
+def test_a_label_with_a_formula_has_every_letter(text: str) -> None:
+    """ "größe $n$" was drawn with the sign of a currency for each of its letters beyond ASCII."""
+    dummy = 164  # which mathtext puts in the place of a character that it does not find
+    with matplotlib.rc_context({**matplotlib.rcParamsDefault, **FONTS, "backend": "pdf"}):
+        drawn = MathTextParser("path").parse(label(text)).glyphs if "$" in label(text) else []
+    assert dummy not in [glyph[2] for glyph in drawn]
+    wanted = {ord(c) for c in text if c.isalpha() and not c.isascii() and c not in "σ"}
+    assert wanted <= {glyph[2] for glyph in drawn} or not drawn
 
 
 def test_labels_keep_math_that_matplotlib_knows() -> None:
