@@ -378,21 +378,20 @@ def _describe_proof(proved: Mapping[str, Any] | None) -> tuple[str, ...]:
     """The domain of a proof and the size of its certificate."""
     if proved is None:
         return ()
-    n_steps = sum(1 for _ in steps(proved["certificate"]))
     given = domain_of(proved["statement"])
     narrower = ", ".join(formula_of(each) for each in proved["narrowed"])
     if proved.get("up_to"):
-        n_steps += sum(1 for each in proved["others"] for _ in steps(each["certificate"]))
-        n_sizes = len(proved["others"]) + 1
+        made = [proved, *proved["others"]]
+        n_steps = sum(1 for each in made for _ in steps(each["certificate"]))
         return (
-            f"Proved for all entries of the sizes {proved['up_to']}, by {n_sizes} certificates of "
-            f"{n_steps} steps in all that a checker of its own has verified. Larger sizes are "
+            f"Proved for all entries of the sizes {proved['up_to']}, by {len(made)} certificates "
+            f"of {n_steps} steps in all that a checker of its own has verified. Larger sizes are "
             "searched, not proved.",
             f"Outside the certificates: {proved['by']}",
         )
     return (
-        f"Proved at all values with {given}, by a certificate of {_steps(n_steps)} that a checker "
-        "of its own has verified.",
+        f"Proved at all values with {given}, by a certificate that a checker of its own has "
+        "verified.",
         story(proved["certificate"]),
         *([f"The proof needs {narrower}, which the statement does not ask for."] * bool(narrower)),
         *([f"Outside the certificate: {proved['by']}"] * bool(proved["by"])),
@@ -408,10 +407,6 @@ def _amount(unit: str, exceeded: float, observed: float, bound: float) -> str:
     if unit == LOG_RATIO.unit and not observed > 0 < bound:
         return "none, because they are not both positive"
     return f"{exceeded:.6g}"
-
-
-def _steps(n: int) -> str:
-    return "1 step" if n == 1 else f"{n} steps"
 
 
 def _letters(name: str) -> str:
