@@ -127,7 +127,7 @@ def _is_replaced(tried: Tried) -> bool:
 
 def _searched(tried: Tried) -> str:
     """The procedure, which a certificate may have replaced."""
-    instead = "A certificate stands in the place of this search: " * _is_replaced(tried)
+    instead = "A certificate stands in the place of this search. " * _is_replaced(tried)
     return instead + tried.claim.procedure if tried.claim.procedure else ""
 
 

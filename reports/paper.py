@@ -489,9 +489,12 @@ def sure(run: Run) -> list[tuple[Latex, Latex]]:
     limits = [
         "A verdict is about the cells that were fixed before the run, and about nothing between "
         "them.",
-        f"{plural(searched, 'supported claim rests', 'supported claims rest')} on a search that "
-        "found no counterexample, which is no proof.",
     ]
+    if searched:
+        limits.append(
+            f"{plural(searched, 'supported claim rests', 'supported claims rest')} on a search "
+            "that found no counterexample, which is no proof."
+        )
     if coarse:
         limits.append(
             f"{plural(coarse, 'supported claim reaches', 'supported claims reach')} only down to a "

@@ -74,7 +74,7 @@ def test_a_search_that_a_certificate_replaced_is_not_told_as_made(
     (tried,) = load(FakeRun({"claim": {"p.a": document}})).claims
     page = claim_page.claim_page(tried, {})
     told = dict(page["after"])["Procedure"]
-    before = "A certificate stands in the place of this search: " if replaced else ""
+    before = "A certificate stands in the place of this search. " if replaced else ""
     assert told == f"{before}250 evaluations over n."
     assert ("evaluations" in page["brief"] or "trials" in page["brief"]) is not replaced
     bare = undrawn(claim("p.a", procedure=""))
