@@ -70,6 +70,18 @@ _SHARE_OF_NU = (
     "$\\nu\\log(e/\\nu)\\lesssim\\rho/\\kappa$ needs $\\nu\\le1$ beside it."
 )
 
+_FEW_FEATURES = "with more than four features a failure is rarer than the trials resolve."
+_OVER_K = "over $k$ it is still six times the error of known labels"
+#: What no cell of a round, and none of many rounds, can tell.
+_SECOND_TERM = (
+    " The trials do not tell a further factor $1/k$ or $1/d$ in the second term. It is far above "
+    f"the noise of a round, and {_FEW_FEATURES}"
+)
+_FLOOR_TERM = (
+    f" The trials do not tell a further factor $1/k$ or $1/d$ in the floor: {_OVER_K}, and "
+    f"{_FEW_FEATURES}"
+)
+
 LEMMA_2 = statement(
     "sxy.lemma2",
     "Lemma 2: the clustering error of one round",
@@ -125,7 +137,7 @@ THM_2 = statement(
     failure=C * k * sp.exp(-d),
     constants=_BOXES,
     assumptions=(TWO_CLUSTERS, STABLE_STEP, ENOUGH_ROWS, *_small(NU)),
-    reading=_SHARE_OF_NU,
+    reading=_SHARE_OF_NU + _SECOND_TERM,
     uses=("sxy.lemma2", "sxy.thm2-decrease", "sxy.noise-floor"),
 )
 
@@ -143,7 +155,7 @@ UNBALANCED = statement(
     failure=C * k * sp.exp(-d),
     constants=_BOXES[:3],
     assumptions=(TWO_CLUSTERS, STABLE_STEP),
-    reading=_SHARE_OF_NU + " Trials with $\\nu>1$ count as met.",
+    reading=_SHARE_OF_NU + " Trials with $\\nu>1$ count as met." + _SECOND_TERM,
     uses=("sxy.thm2-contraction",),
 )
 
@@ -161,7 +173,7 @@ FLOOR = statement(
     failure=C * k * sp.exp(-d),
     constants=_BOXES,
     assumptions=(TWO_CLUSTERS, STABLE_STEP, ENOUGH_ROWS, *_small(NU)),
-    reading=_SHARE_OF_NU,
+    reading=_SHARE_OF_NU + _FLOOR_TERM,
     uses=("sxy.thm2-contraction",),
 )
 
@@ -200,7 +212,10 @@ FLOOR_SHARP = FLOOR.variant(
         "(sxy.floor-sqrt-kappa), "
         "which gives $3\\sigma\\sqrt{\\kappa d/(\\rho N)}$ outside $2ke^{-d}$. That is at most "
         "$\\epsilon\\Delta/2$, so a run stays within "
-        "$\\frac{\\sqrt5}2\\epsilon\\Delta$. The limit counts twice, once in what shrinks."
+        "$\\frac{\\sqrt5}2\\epsilon\\Delta$. The limit counts twice, once in what shrinks. "
+        "The trials tell a further factor $1/k$ in the floor, and not $1/\\sqrt k$: with more "
+        "clusters forty rounds leave too much of the start. They do not tell $d$ from a number: "
+        + _FEW_FEATURES
     ),
     uses=("sxy.thm2-decrease", "sxy.floor-sqrt-kappa"),
 )
@@ -240,7 +255,10 @@ PER_CLIENT = statement(
         Term(name="floor", expr=C_2 / C_1 * sigma * kappa / rho * deviation(NU)),
     ),
     assumptions=(TWO_CLUSTERS, STABLE_STEP, ENOUGH_ROWS, *_small(NU)),
-    reading="The proof takes $\\hat\\theta_{i,t}=\\theta_{z_{i,t},t}$, the server's model.",
+    reading=(
+        "The proof takes $\\hat\\theta_{i,t}=\\theta_{z_{i,t},t}$, the server's model. The trials "
+        f"do not tell a further factor $1/k$ in the floor: {_OVER_K}."
+    ),
     uses=("sxy.thm2-floor", "sxy.lemma10"),
     **_PER_CLIENT,
 )

@@ -156,6 +156,9 @@ FAR_UNITS: tuple[Params, ...] = (
     {"M": 60, "n": 160, "d": 2, "s": 8, "gamma": 0.9, "sigma": 8e-9, "Delta": 1.5625e-8},
 )
 
+#: Distance of a start over Delta that hides no floor, not even one over the clients or local steps.
+AT_OPTIMA = 1e-6
+
 #: p_e is large enough for a few hundred trials.
 CLIENT_CELLS: tuple[Params, ...] = (
     {"M": 100, "n": 128, "d": 2, "s": 1, "gamma": 0.9, "sigma": 1e-3},
@@ -173,6 +176,9 @@ CLIENT_CELLS: tuple[Params, ...] = (
     # so few clients that their own rows are the error, and so few wrong labels that a floor which
     # has lost its k is below it
     {"M": 4, "n": 157, "d": 2, "s": 1, "gamma": 0.9, "sigma": 1e-2},
+    # so many features, and so many local steps, that a floor over their number is below the error
+    {"M": 52, "n": 96, "d": 24, "s": 1, "gamma": 0.9, "sigma": 1e-3, "near": AT_OPTIMA},
+    {"M": 8, "n": 100, "d": 3, "s": 4000, "gamma": 2e-4, "sigma": 1e-3, "near": AT_OPTIMA},
 )
 
 #: Forty rounds reach the floor in these cells, which differ in the sizes alone.
@@ -180,6 +186,12 @@ FLOOR_CELLS: tuple[Params, ...] = tuple(
     {"M": m, "n": n, "d": 2, "s": 1, "gamma": 0.9, "sigma": 1e-3}
     for m in (60, 180)
     for n in (160, 320, 640)
+)
+#: The error of known labels is below the floor, and above the floor over the clients, and over the
+#: root of the local steps.
+NO_START: tuple[Params, ...] = (
+    {"M": 180, "n": 160, "d": 2, "s": 1, "gamma": 0.9, "sigma": 1e-3, "near": AT_OPTIMA},
+    {"M": 6, "n": 120, "d": 3, "s": 4000, "gamma": 2e-4, "sigma": 1e-3, "near": AT_OPTIMA},
 )
 #: Next to no wrong label, and the error of known labels above what is left of the start.
 NO_WRONG_LABEL: Params = {"M": 60, "n": 640, "d": 2, "s": 1, "gamma": 0.9, "sigma": 1e-2}
@@ -329,6 +341,7 @@ def floor(statement: Statement, profile: Profile) -> Probability:
             *FAR_UNITS,
             *(cell for cell in FLOOR_CELLS if cell not in RUN_CELLS),
             NO_WRONG_LABEL,
+            *NO_START,
         ),
         CONSTANTS,
     )
@@ -398,6 +411,8 @@ RIGHT_LABELS: tuple[Params, ...] = (
     # The floor is six times the error of known labels.  Divided by the root of 400 local steps it
     # is below that error.
     {"M": 60, "n": 200, "d": 3, "s": 400, "gamma": 0.002, "sigma": 0.08, "near": 0.02},
+    # So many clusters that the floor over their number is below the largest of their errors.
+    {"M": 14, "n": 800, "d": 5, "k": 7, "s": 1, "gamma": 0.99, "sigma": 0.083, "near": 0.029},
 )
 
 
