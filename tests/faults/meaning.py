@@ -9267,6 +9267,129 @@ MEANINGS: tuple[Meaning, ...] = (
         "certificates of the first statements suffice",
         "verify/proofs/test_best",
     ),
+    Meaning(
+        "trials/run/engine.py",
+        "            for block in range(demand.n_blocks)\n            if block not in stored\n",
+        "            for block in range(len(stored), demand.n_blocks)\n",
+        "a gap among the stored blocks is not filled",
+        "trials/run/test_engine",
+    ),
+    Meaning(
+        "trials/run/engine.py",
+        "store.n_failed(d.experiment, d.params, d.n_blocks)",
+        "store.n_failed(d.experiment, d.params, 2**32 - 1)",
+        "failed trials of blocks that are not asked for count as well",
+        "trials/run/test_engine",
+        missed=True,
+    ),
+    Meaning(
+        "trials/run/engine.py",
+        "return [*self._held.pop(name, []), (task, result)]",
+        "return [(task, result)]",
+        "blocks that raised before the first good one are never stored",
+        "trials/run/test_engine",
+    ),
+    Meaning(
+        "trials/run/engine.py",
+        "_, first = min(held, key=lambda done: (done[0].block, canonical_json(done[0].params)))",
+        "_, first = held[0]",
+        "the error that is told depends on which worker was first",
+        "trials/run/test_engine",
+        missed=True,
+    ),
+    Meaning(
+        "trials/run/engine.py",
+        "source.machines().get(source.machine_of(owner, params, wanted.index), {})",
+        "source.machines().get(source.machine_of(owner, params, block), {})",
+        "a trial is said to come from the machine of another block",
+        "trials/run/test_mixture",
+        missed=True,
+    ),
+    Meaning(
+        "trials/run/store/reading.py",
+        "n_blocks = next(i for i in range(len(stored) + 1) if i not in stored)",
+        "n_blocks = len(stored)",
+        "a table ends at as many blocks as are stored, also where there is a gap",
+        "trials/run/test_store",
+    ),
+    Meaning(
+        "trials/run/store/reading.py",
+        "reasons = [(block.number * size + row, why) for block in blocks for row, why "
+        "in block.reasons]",
+        "reasons = [\n"
+        "        (i * size + row, why) for i, block in enumerate(blocks) for row, why "
+        "in block.reasons\n"
+        "    ]",
+        "the reasons of later blocks stand at the first trials of a table that grew",
+        "trials/run/test_store_blocks",
+    ),
+    Meaning(
+        "trials/run/store/export.py",
+        "        found.number * cell.block_size + row\n        for cell, found in blocks\n",
+        "        i * cell.block_size + row\n        for i, (cell, found) in enumerate(blocks)\n",
+        "exported trials are counted through over cells and gaps",
+        "trials/run/test_store",
+    ),
+    Meaning(
+        "trials/run/wire.py",
+        "_Reply(here, blocks=tuple(done), error=failed.error, machine=dict(arithmetic()))",
+        "_Reply(here, error=failed.error, machine=dict(arithmetic()))",
+        "what a worker computed before a block that fails is lost",
+        "trials/run/test_wire",
+    ),
+    Meaning(
+        "trials/run/wire.py",
+        "    if len(reply.blocks) != len(tasks):\n        found",
+        "    if reply.error is not None:\n        found",
+        "an answer with too few blocks is taken for the whole",
+        "trials/run/test_wire",
+    ),
+    Meaning(
+        "trials/run/distributed.py",
+        "                if self._buffer[0].experiment is not first.experiment:\n"
+        "                    break\n",
+        "",
+        "blocks of two experiments travel as those of the first",
+        "trials/run/test_distributed",
+        missed=True,
+    ),
+    Meaning(
+        "verify/stored.py",
+        'if found is None and "started" in known:',
+        'if "started" in known:',
+        "the times of a run are those of its last whole call",
+        "verify/test_session",
+    ),
+    Meaning(
+        "trials/jit_cache.py",
+        "        if now - used > _HOUR:\n            shutil",
+        "        if now - used > 0:\n            shutil",
+        "kernels that another process is writing are removed",
+        "trials/test_jit_cache",
+    ),
+    Meaning(
+        "trials/run/executors.py",
+        "n_jobs or min(usable_cpus(), MAX_JOBS)",
+        "n_jobs or usable_cpus()",
+        "a machine of 2000 processors gets more workers than an executor takes",
+        "trials/run/test_executors",
+        missed=True,
+    ),
+    Meaning(
+        "trials/run/wire.py",
+        "            pickle.loads(packed)  # some exceptions are pickled, and cannot "
+        "be made again from that\n",
+        "            pass\n",
+        "an exception that cannot be made again makes an answer that cannot be read",
+        "trials/run/test_wire",
+    ),
+    Meaning(
+        "trials/run/block.py",
+        "copy.deepcopy(value) if isinstance(value, list | dict) else value",
+        "list(value) if isinstance(value, list) else value",
+        "a simulation may change a list within a list of its cell's parameters",
+        "trials/run/test_engine",
+    ),
 )
 
 

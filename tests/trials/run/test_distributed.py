@@ -441,6 +441,24 @@ def test_batches_are_sized_by_work():
     assert executor._batch_size(_task()) == min(MAX_BATCH, int(BATCH_SECONDS / 0.001))
 
 
+def test_a_batch_holds_blocks_of_one_experiment(monkeypatch):
+    """A worker takes all blocks of a message for those of its one experiment."""
+    sent = []
+    executor = DistributedExecutor.__new__(DistributedExecutor)
+    executor._costs, executor._flying, executor._n_threads = Costs(), {}, 1
+    other = replace(TOY, name="test.other", cost=lambda _params: 0.0)
+    cheap = replace(TOY, cost=lambda _params: 0.0)
+    order = [cheap, cheap, other, other, other, cheap]
+    tasks = [Task(owner, TOY.check({}), 0, block) for block, owner in enumerate(order)]
+    executor._buffer = deque(tasks)
+    monkeypatch.setattr(distributed, "pack_blocks", lambda batch: tuple(batch))
+    monkeypatch.setattr(executor, "_send", lambda batch, message: sent.append(message))
+    executor._flush()
+    assert [task for batch in sent for task in batch] == tasks
+    assert all(len({task.experiment.name for task in batch}) == 1 for batch in sent)
+    assert max(len(batch) for batch in sent) > 1
+
+
 def test_an_error_of_a_call_is_the_calls_own_and_one_of_blocks_stops_the_run():
     executor = DistributedExecutor.__new__(DistributedExecutor)
     executor._address, executor.traffic, executor._ready = "tcp://h:1", Traffic(), deque()

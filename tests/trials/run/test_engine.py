@@ -1,3 +1,4 @@
+import itertools
 import os
 import re
 import signal
@@ -16,7 +17,7 @@ from tests.trials.toys import TOY, free
 from trials.checks import InvalidParameter
 from trials.run import engine
 from trials.run import experiment as registry
-from trials.run.block import WrongValues
+from trials.run.block import BlockResult, Task, TrialsRaised, WrongValues
 from trials.run.cell import canonical_json, cell_number
 from trials.run.engine import (
     Demand,
@@ -118,7 +119,36 @@ def test_other_cells_and_the_seed_of_a_run(tmp_path):
     assert one.values.tobytes() == many.values.tobytes()
 
 
+def test_the_error_of_an_experiment_is_that_of_its_first_block_whoever_was_first():
+    """The line does not depend on the order in which workers finish."""
+    cells = [TOY.check({"mean": mean}) for mean in (1.0, 2.0)]
+    done = []
+    for block, params in itertools.product((0, 1, 2), cells):
+        text = f"raised in block {block} of {params['mean']}"
+        values = np.full((TOY.block_size, 2), np.nan)
+        done.append((Task(TOY, params, 0, block), BlockResult(values, (), 0.0, raised=text)))
+    for order in itertools.permutations(range(6), 6):
+        raised = engine._Raised(set())
+        assert not any(raised.let_through(*done[i]) for i in order)
+        with pytest.raises(TrialsRaised, match=r"every trial .* raised in block 0 of 1\.0$"):
+            raised.refuse()
+
+
 # -- exactly the missing blocks --------------------------------------------------------------
+
+
+def test_failures_of_blocks_that_are_not_asked_for_do_not_count(tmp_path):
+    """Six blocks are stored, and two of them are asked for beside a new cell."""
+    calls = []
+    with RunStore.create(tmp_path / "run", root_seed=7, config={}) as store:
+        many = Demand(TOY, {"mode": "diverges"}, 6)
+        ensure(store, [many], make_executor("serial"))
+        few, new = replace(many, n_blocks=2), Demand(TOY, {"mean": 5.0}, 1)
+        ensure(store, [few, new], make_executor("serial"), lambda *call: calls.append(call))
+        values = store.table(TOY, many.params)[TOY.columns[0]]
+    n_failed = int((values[: 2 * TOY.block_size] < 0).sum())  # as the toy diverges
+    assert 0 < n_failed < int((values < 0).sum())
+    assert [(done, total, failed) for done, total, _, failed in calls] == [(3, 3, n_failed)]
 
 
 def test_ensure_computes_exactly_what_is_missing_and_says_so(tmp_path):

@@ -13,8 +13,8 @@ import threadpoolctl
 from tests.trials.toys import TOY, appears, end_process, process_number, refuse, times
 from trials.checks import InvalidParameter
 from trials.run import block as blocks
+from trials.run import executors, local
 from trials.run import experiment as experiment_module
-from trials.run import local
 from trials.run.engine import Demand, ensure
 from trials.run.executors import (
     ExecutorError,
@@ -33,6 +33,16 @@ DEMANDS = [
     Demand(TOY, {"mode": "diverges"}, 3),
     Demand(TOY, {"mode": "raises"}, 4),
 ]
+
+
+def test_no_executor_has_more_workers_than_may_be_asked_for(monkeypatch):
+    """A machine has as many processors as it has."""
+    monkeypatch.setattr(executors, "usable_cpus", lambda: 2000)
+    with make_executor("processes") as executor:  # its processes start with their first work
+        assert executor.n_workers == executors.MAX_JOBS == 1024
+    monkeypatch.setattr(executors, "usable_cpus", lambda: 3)
+    with make_executor("processes") as executor:
+        assert executor.n_workers == 3
 
 
 def _workers(but=frozenset()):

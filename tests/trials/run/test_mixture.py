@@ -100,6 +100,19 @@ def test_a_worker_on_another_machine_is_refused_and_what_others_finished_is_kept
     assert store.machine_of(TOY, TOY.check({}), TOY.block_size) == machine_name(ELSEWHERE)
 
 
+def test_a_replay_is_told_the_machine_of_its_own_block(store, elsewhere):
+    """The first block was made here and the second one elsewhere."""
+    blocks(store, 1)
+    allow_mixed(store)
+    elsewhere()
+    blocks(store, 2)
+    size = TOY.block_size
+    for index in (0, size - 1, size, 2 * size - 1):
+        found = replay(store, trial_id(TOY, {}, index))  # this process is elsewhere now
+        assert bool(found.machine) == (index < size)
+        assert found.distance == 0.0
+
+
 def test_of_the_blocks_that_finish_after_a_stop_those_of_another_machine_are_left_out(store):
     """The first of four blocks is handed out, and an interrupt stops the engine."""
 
