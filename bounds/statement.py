@@ -158,7 +158,8 @@ class Contrast:
     relation : with ``"<"`` the left mean is smaller.  With ``"<="`` it exceeds the right one by a
         share ``margin`` at most.  With ``"="`` the two agree up to a share ``margin`` in both
         directions.
-    margin : declared share of the right mean, zero where ``relation`` is ``"<"``.
+    margin : declared share of the right mean, of its size where it is negative.  It is zero where
+        ``relation`` is ``"<"``.
     """
 
     left: str

@@ -3597,7 +3597,7 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "verify/decisions/comparisons.py",
-        "known = SHARE if sign else difference_knowledge(self.knowledge, ratio)",
+        "known = SHARE if sign else difference_knowledge(self.knowledge, *ratios)",
         "known = SHARE if sign else difference_knowledge(self.knowledge, 1.0)",
         "a difference is as bounded as that without a ratio",
         "test_unused",

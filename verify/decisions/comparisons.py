@@ -4,8 +4,9 @@ r"""Comparing methods that ran on the same data, and means along one parameter.
 statement about the mean of one number for each trial: ``left < right`` says :math:`E(A - B) < 0`,
 and ``left <= (1 + margin) right`` says :math:`E(A - (1 + \delta) B) \le 0`.  Equivalence is two
 such statements (Schuirmann's two one-sided tests).  The limits of `verify.decisions.means` decide
-them, so nothing is assumed where the values have a range.  The ratio of means gets limits by
-inverting the same tests (Fieller's method without normality).
+them, so nothing is assumed where the values have a range.  The margin is a share of the size
+of B: a negative B is multiplied by :math:`1 - \delta`, which makes it larger.  The ratio of means
+gets limits by inverting the same tests (Fieller's method without normality).
 
 *Signs.*  Where values have heavy tails, ``left < right`` may be read as "A is below B in more than
 half of the trials", and ``left <= (1 + margin) right`` as "A exceeds (1 + margin) B in at most half
@@ -51,12 +52,26 @@ Scale = Literal["mean", "sign"]
 Pair = tuple[int, int]
 
 
-def difference_knowledge(values: Knowledge, ratio: float) -> Knowledge:
-    """The knowledge about ``a - ratio * b`` when both values have the same knowledge."""
-    # Zero times an infinite end is zero here: the second value has no part in the difference.
-    ends = [ratio * end if ratio else 0.0 for end in (values.low, values.high)]
+def difference_knowledge(
+    values: Knowledge, ratio: float, below_zero: float | None = None
+) -> Knowledge:
+    """The knowledge about ``a - ratio * b`` when both values have the same knowledge.
+
+    ``below_zero`` is the ratio where b is negative, by default the same.
+    """
+    other = ratio if below_zero is None else below_zero
+    ends = []
+    for end in (values.low, values.high, min(max(values.low, 0.0), values.high)):
+        factor = ratio if end >= 0 else other
+        # Zero times an infinite end is zero here: the second value has no part in the difference.
+        ends.append(factor * end if factor else 0.0)
     low, high = values.low - max(ends), values.high - min(ends)
     return Knowledge(low=low, high=high, asymptotic=values.asymptotic)
+
+
+def raised(values: FloatArray, share: float) -> FloatArray:
+    """Values plus a share of their sizes: 1 + share times those that are not negative."""
+    return np.where(values < 0, 1.0 - share, 1.0 + share) * values
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,9 +88,10 @@ class ContrastTest:
     support_level: float
     scale: Scale = "mean"
 
-    def _mean_test(self, ratio: float, share: int) -> MeanTest:
+    def _mean_test(self, margin: float, share: int) -> MeanTest:
         sign = self.scale == "sign"
-        known = SHARE if sign else difference_knowledge(self.knowledge, ratio)
+        ratios = 1.0 + margin, 1.0 - margin
+        known = SHARE if sign else difference_knowledge(self.knowledge, *ratios)
         return MeanTest(
             bound=0.5 if sign else 0.0,
             side="at most",
@@ -92,17 +108,16 @@ class ContrastTest:
         margin = self.contrast.margin
         if self.scale == "sign":
             share = 2 if self.contrast.relation == "=" else 1
-            test = self._mean_test(1.0, share)
+            test = self._mean_test(0.0, share)
             if self.contrast.relation == "<":
                 return [(np.where(a > b, 1.0, np.where(a == b, 0.5, 0.0)), test)]
-            above = (np.where(lost, 0.5, a > (1.0 + margin) * b), test)
-            below = (np.where(lost, 0.5, a < (1.0 - margin) * b), test)
+            above = (np.where(lost, 0.5, a > raised(b, margin)), test)
+            below = (np.where(lost, 0.5, a < raised(b, -margin)), test)
             return [above, below] if share == 2 else [above]
         if self.contrast.relation != "=":
-            ratio = 1.0 + margin
-            return [(a - ratio * b, self._mean_test(ratio, 1))]
+            return [(a - raised(b, margin), self._mean_test(margin, 1))]
         # (1 - margin) b - a <= 0 is stated about a and b in the other order.
-        low = self._mean_test(1.0 - margin, 2)
+        low = self._mean_test(-margin, 2)
         mirrored = MeanTest(
             bound=0.0,
             side="at most",
@@ -112,8 +127,8 @@ class ContrastTest:
             support_level=low.support_level,
         )
         return [
-            (a - (1.0 + margin) * b, self._mean_test(1.0 + margin, 2)),
-            ((1.0 - margin) * b - a, mirrored),
+            (a - raised(b, margin), self._mean_test(margin, 2)),
+            (raised(b, -margin) - a, mirrored),
         ]
 
     def decide(

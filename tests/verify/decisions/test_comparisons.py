@@ -7,6 +7,8 @@ from functools import partial
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.stats import binom, norm
 
@@ -18,6 +20,7 @@ from verify.decisions.comparisons import (
     difference_knowledge,
     exact_limits,
     jonckheere,
+    raised,
     trend_p_value,
 )
 from verify.decisions.means import INDICATOR, Knowledge, LowerTest, MeanTest
@@ -535,3 +538,40 @@ def test_a_trend_is_found_no_more_often_than_its_level_where_there_is_none(n, le
 def test_a_trend_of_other_values_than_two_has_the_normal_p_value():
     groups = [np.array([1.0, 2.0]), np.array([2.0, 3.0])]
     assert trend_p_value(groups) == jonckheere(groups)
+
+
+@pytest.mark.parametrize("scale", ["mean", "sign"])
+@pytest.mark.parametrize(
+    ("relation", "shift", "status"),
+    [
+        ("=", 0.0, "holds"),
+        ("=", 0.05, "holds"),
+        ("=", 0.15, "fails"),
+        ("=", -0.15, "fails"),
+        ("<=", 0.05, "holds"),
+        ("<=", 0.15, "fails"),
+        ("<=", -0.15, "holds"),
+    ],
+)
+def test_a_margin_is_a_share_of_the_size_of_a_negative_value(scale, relation, shift, status):
+    """Of the same values below zero one was said to exceed 1.1 times the other: -1 > -1.1."""
+    b = -1.0 - np.linspace(0.0, 1.0, 600)
+    a = b + shift * np.abs(b)
+    for knowledge in (Knowledge(low=-3.0, high=1.0), LARGE):
+        test = replace(contrast_test(relation, 0.1, knowledge), scale=scale)
+        assert test.decide(a, b).status == status
+
+
+@given(st.floats(-3, 3), st.floats(0, 3), st.floats(0, 2.5), st.lists(st.floats(0, 1), min_size=2))
+@settings(max_examples=60)
+def test_a_difference_from_raised_values_lies_in_its_known_range(low, width, share, places):
+    """By hand: a - b - share |b| for values at some places of their range."""
+    values = low + (width + 0.01) * np.array(places)
+    known = difference_knowledge(
+        Knowledge(low=low, high=low + width + 0.01), 1 + share, below_zero=1 - share
+    )
+    for a in values:
+        differences = a - values - share * np.abs(values)
+        assert a - raised(values, share) == pytest.approx(differences, abs=1e-12)
+        assert np.all(differences >= known.low - 1e-9)
+        assert np.all(differences <= known.high + 1e-9)
