@@ -43,7 +43,14 @@ import scipy
 from bounds.statement import Contrast
 from trials.checks import InvalidParameter
 from verify.decisions.combine import CellDecision, Status
-from verify.decisions.means import ASYMPTOTIC, SHARE, Knowledge, LowerTest, MeanTest
+from verify.decisions.means import (
+    ASYMPTOTIC,
+    SHARE,
+    Knowledge,
+    LowerTest,
+    MeanTest,
+    mean_and_deviation,
+)
 from verify.decisions.sequences import BoolArray, FloatArray
 from verify.decisions.shares import Count, excludes_difference, trend_probability
 from verify.evidence import Relation
@@ -161,8 +168,8 @@ class ContrastTest:
             if limits:
                 lower, upper = test.limits(x)
         else:
-            mean_b = float(b.mean())
-            observed = float(a.mean()) / mean_b if mean_b > 0 else math.nan
+            mean_a, mean_b = _mean(a), _mean(b)
+            observed = mean_a / mean_b if mean_b > 0 else math.nan
             bound = 1.0 if self.contrast.relation == "=" else 1.0 + self.contrast.margin
             if limits:
                 lower, upper = self.ratio_limits(a, b)
@@ -193,9 +200,10 @@ class ContrastTest:
         limits are (0, inf) where some value is negative or not finite.
         """
         finite = bool(np.all(np.isfinite(a)) and np.all(np.isfinite(b)))
-        if not finite or min(a.min(), b.min()) < 0 or not b.mean() > 0 or not a.mean() > 0:
+        mean_a, mean_b = _mean(a), _mean(b)
+        if not finite or min(a.min(), b.min()) < 0 or not mean_b > 0 or not mean_a > 0:
             return 0.0, math.inf
-        estimate = float(a.mean() / b.mean())
+        estimate = mean_a / mean_b
         share = 2 if self.contrast.relation == "=" else 1
 
         def rejected(r: float, side: float) -> bool:
@@ -225,6 +233,11 @@ class ContrastTest:
                 continue
             ends.append(0.0 if side < 0 else math.inf)
         return ends[0], ends[1]
+
+
+def _mean(x: FloatArray) -> float:
+    """The mean, also where the sum of finite values overflows."""
+    return mean_and_deviation(x)[0] if np.all(np.isfinite(x)) else float(x.mean())
 
 
 def jonckheere(groups: Sequence[FloatArray]) -> float:

@@ -303,6 +303,8 @@ def why_not_asymptotic(x: FloatArray, level: float) -> str:
         return "a trial has no finite value"
     if x.min() == x.max():  # their mean may be another number, by rounding
         return "all trials have one value: their spread is unknown"
+    largest = float(np.abs(x).max())
+    x = x / largest  # the sum of values near the largest number is none
     centred = x - x.mean()
     scale = float(np.abs(centred).max())
     thirds = np.abs(centred / scale) ** 3

@@ -575,3 +575,15 @@ def test_a_difference_from_raised_values_lies_in_its_known_range(low, width, sha
         assert a - raised(values, share) == pytest.approx(differences, abs=1e-12)
         assert np.all(differences >= known.low - 1e-9)
         assert np.all(differences <= known.high + 1e-9)
+
+
+@pytest.mark.parametrize("scale", [1e307, 1e150, 1e-150, 1e-306])
+@pytest.mark.parametrize(("relation", "margin"), [("<", 0.0), ("<=", 0.1), ("=", 0.2)])
+def test_a_contrast_has_no_scale_where_sums_overflow_too(relation, margin, scale):
+    """Diverging methods have such values.  Their ratio limits were refused as low=nan."""
+    a = 0.4 + 0.5 * np.linspace(0, 1, 400)
+    test = contrast_test(relation, margin)
+    plain, large = test.decide(a, a[::-1]), test.decide(scale * a, scale * a[::-1])
+    assert (large.status, large.reason) == (plain.status, plain.reason)
+    for part in ("observed", "lower", "upper"):
+        assert getattr(large, part) == pytest.approx(getattr(plain, part), rel=1e-6)

@@ -603,3 +603,21 @@ def test_an_equality_with_an_end_of_the_values_is_refuted_by_the_others(bound, v
     test = mean_test(bound, "equals")
     assert test.status(np.full(400, value))[0] == "fails"
     assert test.status(np.full(3, bound))[0] == "open"
+
+
+@pytest.mark.parametrize("scale", [1.7e308, 1e307, 1e150, 1.0, 1e-150, 1e-306])
+def test_a_value_that_rules_is_found_where_the_sum_of_all_overflows(scale):
+    """One of 400 is the largest number, the others a thousandth: no limit theorem holds."""
+    x = np.full(400, 1e-3)
+    x[7], x[9] = 1.0, 2e-3
+    test = MeanTest(
+        bound=scale * 0.75,
+        side="at most",
+        knowledge=Knowledge(asymptotic=True),
+        horizon=1024,
+        refute_level=0.01,
+        support_level=0.01,
+    )
+    status, reason = test.status(scale * x)
+    assert status == "open"
+    assert reason.startswith("heavy tails")
