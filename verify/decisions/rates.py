@@ -136,10 +136,10 @@ def why_ruled(x: FloatArray) -> str:
     cell like it may lack them, so that neither its mean nor its standard error says anything.
     """
     sizes = np.abs(x)
-    total = float(sizes.sum())
-    if x.size < _MIN_SHARED or not total > 0:
+    largest = float(sizes.max(initial=0.0))
+    if x.size < _MIN_SHARED or not largest > 0:
         return ""
-    share = float(sizes.max()) / total
+    share = 1.0 / float((sizes / largest).sum())  # the sum itself may overflow
     return f"one trial has {share:.0%} of the sum" if share > _MAX_SHARE else ""
 
 

@@ -336,8 +336,10 @@ class Contraction(CellByCell):
             # whatever finite errors a failed trial has, it counts as one that diverged
             errors = np.where(o.table.failed[:, None], np.nan, self.errors(o.table, o.params))
             fit = contraction_factor(errors, level=level / len(observed))
+            # a factor that half of all trials have may be missing in few, and with it their spread
+            few = fit.resolved and resolvable(fit.n_used, level / len(observed)) >= 1.0
             # a diverged trial has no factor, so the other trials are a biased selection
-            readable = fit.resolved and fit.n_failed == 0
+            readable = fit.resolved and fit.n_failed == 0 and not few
             limits = fit.log_limits() if readable else (-math.inf, math.inf)
             decision = decide_rate(limits, math.log(self.stated), "at most", self.margin)
             verdicts.append(decision.verdict)
@@ -353,7 +355,8 @@ class Contraction(CellByCell):
                     ratio=ratio_of(fit.factor if fit.resolved else None, self.stated, "at most"),
                     verdict=str(decision.verdict),
                     note=fit.reason
-                    or (f"{counted_trials(fit.n_failed)} failed" if fit.n_failed else ""),
+                    or (f"{counted_trials(fit.n_failed)} failed" if fit.n_failed else "")
+                    or (f"{fit.n_used} measured trials resolve no probability" if few else ""),
                 )
             )
             steps.append((o, fit))

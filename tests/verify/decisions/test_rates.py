@@ -199,6 +199,7 @@ def test_a_mean_is_ruled_by_a_trial_with_more_than_a_tenth_of_the_sum():
     assert why_ruled(ones) == ""
     assert why_ruled(np.append(ones, 100.0)) == ""  # 100 of 1,100
     assert why_ruled(np.append(ones, -200.0)) == "one trial has 17% of the sum"
+    assert why_ruled(8e305 * np.append(ones, -200.0)) == "one trial has 17% of the sum"
     assert why_ruled(np.zeros(1_000)) == ""
     assert why_ruled(np.append(np.ones(9), 100.0)) == ""  # too few to tell
 

@@ -294,3 +294,18 @@ def test_the_spread_that_a_design_gives_weights_the_cells(tmp_path):
         assert found == pytest.approx({"$m$": expected[1], "d": expected[2]}, abs=1e-9)
     assert "weighted by their design" in spread.describe()
     assert "all cells alike" in rate.describe()
+
+
+@pytest.mark.parametrize(("stated", "verdict"), [(0.55, "SUPPORTED"), (0.25, "REFUTED")])
+def test_few_trials_of_a_factor_decide_nothing(stated, verdict, tmp_path):
+    """Of two factors with one half each, 4 measured trials show one alone in 1 case of 8.
+
+    The limits are then a point, at any level.
+    """
+    for n_trials, shown in ((8, "INCONCLUSIVE"), (64, verdict)):
+        drawn = replace(DECAY, block_size=n_trials)
+        few = replace(contraction(stated), sampling=Sampling(experiment=drawn, max_trials=n_trials))
+        evidence, _ = tried(few, tmp_path / str(n_trials), level=0.05)
+        assert str(evidence.verdict) == shown
+        told = {cell.note for cell in evidence.cells}
+        assert (told == {"4 measured trials resolve no probability"}) is (n_trials == 8)
