@@ -189,6 +189,11 @@ def notes(result: Result, mark: str = "with *") -> list[str]:
         for row in f.methods
         if row.n_failed
     ]
+    without = dict.fromkeys(
+        row.method for f in found for row in f.methods
+        if row.means.get(b.metric, 0.0) is None and row.n_failed < row.n_trials
+    )  # fmt: skip
+    said += [f"{name} has no {b.metric}, which counts as infinitely bad." for name in without]
     return [*said, *theory(result), *b.notes]
 
 

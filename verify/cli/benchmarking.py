@@ -26,6 +26,7 @@ from verify.benchmark.curves import curve_figure
 from verify.benchmark.design import NAMED, Benchmark, named
 from verify.benchmark.federation import in_words, parameter_of, place, without_derived
 from verify.benchmark.methods import parse_methods
+from verify.benchmark.metrics import metric
 from verify.benchmark.phase import Grid, axis, diagrams, drawn, phase_figure
 from verify.benchmark.running import Result, run
 from verify.cli import exits, screen
@@ -140,6 +141,10 @@ def benchmark(workers: Executor, asked: Asked) -> int:
         with _open(asked, wanted) as store, _stoppable(store, asked):
             _phase(store, diagram, workers, asked.as_json)
         return exits.EXPECTED
+    if asked.metric is not None:
+        wanted = replace(wanted, question=wanted.question.replace(
+            _asks(wanted.metric), _asks(asked.metric)
+        ))  # fmt: skip
     wanted = replace(wanted, **rules).checked()
     _check(asked, wanted)
     interruptible()
@@ -295,15 +300,22 @@ def _declare(asked: Asked, changes: Mapping[str, Any]) -> Benchmark:
         base |= {k: v for k, v in columns.items() if v is not None}
     federations = tuple({**base, key: v} for v in values) or (base,)
     what = f"on {Path(data).name}" if data is not None else "here"
+    decides = "held-out" if data is not None else "error"
     stem = re.sub(r"[^\w.+-]+", "-", Path(data).stem).lstrip("-.+")[:80] if data else ""
     return Benchmark(
         name=asked.name or stem or "own",
-        question=f"Which method has the smallest error {what}?",
+        question=f"{_asks(decides)} {what}?",
         methods=_DEFAULT_METHODS,
         federations=federations,
         vary=key,
-        metric="held-out" if data is not None else "error",
+        metric=decides,
     )
+
+
+def _asks(name: str) -> str:
+    """The question of a benchmark of the user's own, as far as the metric goes."""
+    best = "smallest" if metric(name).scale == "ratio" else "largest"
+    return f"Which method has the {best} {'held-out loss' if name == 'held-out' else name}"
 
 
 def _change(shipped: Benchmark, given: Mapping[str, Any], vary: str | None) -> Benchmark:

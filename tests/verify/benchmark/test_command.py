@@ -370,6 +370,28 @@ def test_a_method_that_predicts_classes_is_not_compared_by_the_loss_of_log_odds(
     assert call(*asked, "--metric", "wrong", "--trials", "4")[0] == 0
 
 
+def test_the_question_is_about_the_metric_that_decides(call):
+    """It asked for the smallest error whatever decides, also where more is better."""
+    asked = [*TWO, "--trials", "4", "--executor", "serial"]
+    for name, best in (("error", "smallest error"), ("ari", "largest ari")):
+        _, out, _ = call(*asked, "--metric", name, "--output", name)
+        assert out.splitlines()[0] == f"Which method has the {best} here?"
+    _, out, _ = call("--run", "error", "--executor", "serial", "--metric", "worst")
+    assert out.splitlines()[0] == "Which method has the smallest worst here?"
+    assert NAMED["ragged"].question == "Who copes with clients of very different sizes?"
+
+
+def test_a_method_without_the_metric_is_named(call):
+    """Its row had no failed fit and an infinite median, and nothing said why."""
+    pytest.importorskip("sklearn")
+    asked = ["--methods", "local,fesem", "--clients", "4", "--trials", "4", "--executor", "serial"]
+    _, out, _ = call(*asked, "--metric", "rounds-to-oracle")
+    told = " ".join(out.split())
+    assert "local has no rounds-to-oracle, which counts as infinitely bad." in told
+    assert "fesem has no" not in told
+    assert "has no error" not in " ".join(call(*asked)[1].split())
+
+
 def test_an_exported_table_names_its_own_mark(call, tmp_path):
     """LaTeX has bold names, and its note spoke of stars."""
     _, out, _ = call(*TWO, "--trials", "4", "--export", "t.tex")
