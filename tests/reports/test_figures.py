@@ -145,7 +145,7 @@ def test_any_label_can_be_drawn(text: str) -> None:
     assert render(figure(xlabel=text)).startswith(b"%PDF-")
 
 
-@pytest.mark.parametrize("text", ["größe_a $n$", "“Łódź” – σ ≤ 1 < 2", "$x_1$ für {é}"])
+@pytest.mark.parametrize("text", ["größe_a $n$", "für $n$", "“Łódź” – σ ≤ 1 < 2", "$x_1$ für {é}"])
 def test_a_label_with_a_formula_has_every_letter(text: str) -> None:
     """ "größe $n$" was drawn with the sign of a currency for each of its letters beyond ASCII."""
     dummy = 164  # which mathtext puts in the place of a character that it does not find
