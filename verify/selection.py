@@ -31,6 +31,11 @@ class Selection:
     values: Mapping[str, Any]
     wild: bool = field(default=False, compare=False)
 
+    @property
+    def key(self) -> tuple[str, frozenset[tuple[str, Any]]]:
+        """The claim and its values, in whatever order they are named."""
+        return self.claim, frozenset(self.values.items())
+
     def __str__(self) -> str:
         inside = ",".join(f"{k}={v}" for k, v in self.values.items())
         return f"{self.claim}[{inside}]" if inside else self.claim
@@ -105,8 +110,7 @@ def select(catalogue: Mapping[str, T], texts: Sequence[str]) -> list[tuple[Selec
         ]
     different: dict[tuple[str, frozenset[tuple[str, Any]]], tuple[Selection, T]] = {}
     for selection, claim in chosen:
-        key = selection.claim, frozenset(selection.values.items())
-        different.setdefault(key, (selection, claim))
+        different.setdefault(selection.key, (selection, claim))
     return list(different.values())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,23 @@ from verify.mutation.examination import Examination, Standing
 from verify.papers import Catalogue
 from verify.plan import Planned, plan
 from verify.procedures.base import PROFILES
+from verify.selection import parse_selection
 
 
 def decided_among(
     papers: Catalogue, claims: Sequence[str], decided: Mapping[str, Any], profile: str
 ) -> list[Planned]:
-    """The named claims that a run has decided, all of them where none is named."""
+    """The named claims that a run has decided, all of them where none is named.
+
+    Each is spelled as in the run, which may have its values in another order.
+    """
     named = plan(papers, claims or list(decided), PROFILES[profile]).claims
-    return [planned for planned in named if str(planned.selection) in decided]
+    spelled = {selection.key: selection for selection in map(parse_selection, decided)}
+    return [
+        replace(planned, selection=spelled[planned.selection.key])
+        for planned in named
+        if planned.selection.key in spelled
+    ]
 
 
 def refuse_none(directory: Path, names: Sequence[str]) -> None:

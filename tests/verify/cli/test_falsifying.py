@@ -15,7 +15,9 @@ from click.testing import CliRunner
 from trials.run.store import RunStore, StoreError
 from verify.cli import exits, falsifying
 from verify.cli.app import application
+from verify.cli.examined import decided_among
 from verify.mutation.inside import Found, Refuted
+from verify.papers import catalogue
 
 pytestmark = pytest.mark.usefixtures("forked_workers")
 #: A search, one that trials decide cell by cell, and one that no place can be asked about.
@@ -127,6 +129,7 @@ quick_exit()
 from verify.arithmetic import settle
 settle()
 from verify.cli.app import application
+from verify.cli.examined import decided_among
 from verify.mutation.examination import Examination
 
 def interrupted(*given, **more):
@@ -173,3 +176,17 @@ def test_bad_input_is_refused_before_work_starts(finished, arguments, message):
     result = CliRunner().invoke(application, ["falsify", str(finished), *map(str, arguments)])
     assert result.exit_code == exits.USAGE
     assert message in result.output
+
+
+@pytest.mark.parametrize("asked", ["d=10,norm=2.0", "norm=2,d=10"])
+def test_a_decided_claim_is_found_in_whatever_order_its_values_are_named(asked):
+    """The run has the order of its first call, which names its trials and its verdict."""
+    claim, stored = "ifca.k2-random-as-printed", "ifca.k2-random-as-printed[d=10,norm=2.0]"
+    decided = {stored: {}, claim: {}, "ifca.eq3": {}}
+    found = decided_among(catalogue(), [f"{claim}[{asked}]"], decided, "quick")
+    assert [str(planned.selection) for planned in found] == [stored]
+    assert {cell["d"] for cell in found[0].procedure.cells} == {10}
+    other = decided_among(catalogue(), [f"{claim}[{asked},k=3]"], decided, "quick")
+    assert other == []
+    every = decided_among(catalogue(), [], decided, "quick")
+    assert [str(planned.selection) for planned in every] == list(decided)
