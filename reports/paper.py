@@ -32,6 +32,7 @@ from reports.text import (
     commands,
     enumerate_items,
     escape_text,
+    join_sentences,
     number,
     paragraphs,
     plural,
@@ -345,7 +346,7 @@ def theorems(run: Run) -> list[PrintedTable]:
     nodes = {node.id: node for graph in run.graphs.values() for node in graph.nodes}
     found = [one for one in results(run.claims) if one.name.startswith(_MAIN)]
     made = []
-    shares = (0.13, 0.15, 0.12, 0.14, 0.13, 0.25)
+    shares = (0.13, 0.15, 0.12, 0.13, 0.12, 0.3)
     ragged = r">{\raggedright\arraybackslash\hskip0pt}"
     for paper in dict.fromkeys(one.paper for one in found):
         rows = table_rows([one for one in found if one.paper == paper], nodes)
@@ -358,7 +359,7 @@ def theorems(run: Run) -> list[PrintedTable]:
                 caption=str(escape_text(sentence(paper or "Results"))),
                 label=f"results-{slug(paper)}",
                 spec="@{}"
-                + r"@{\hspace{7pt}}".join(rf"{ragged}p{{{s}\linewidth}}" for s in shares)
+                + r"@{\hspace{4pt}}".join(rf"{ragged}p{{{s}\linewidth}}" for s in shares)
                 + "@{}",
             )
         )  # fmt: skip
@@ -543,7 +544,7 @@ def compare(run: Run, files: Files, form: Form) -> list[dict[str, Any]]:
                 "question": prose(sentence(one.benchmark.question)),
                 "answer": paragraphs(one.answer),
                 "tables": tables,
-                "notes": [paragraphs(note) for note in one.notes[:_MOST_NOTES]],
+                "notes": join_sentences(*map(prose, one.notes[:_MOST_NOTES])),
                 "figure": _draw(figures[0], f"benchmark-{slug(name)}", files, form)
                 if figures
                 else None,

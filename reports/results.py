@@ -246,7 +246,7 @@ def results(claims: Sequence[Tried]) -> list[Result]:
 # -- a row of the table ----------------------------------------------------------------------------
 
 
-def _name_claims(claims: Sequence[Tried], most: int = 3) -> str:
+def _name_claims(claims: Sequence[Tried], most: int = 2) -> str:
     """Claims as links, the first few of them."""
     links = [rf"\hyperref[sec:{claim.name}]{{{code(claim.key)}}}" for claim in claims[:most]]
     more = f" and {len(claims) - most} more" if len(claims) > most else ""
