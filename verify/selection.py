@@ -9,6 +9,7 @@ import difflib
 import fnmatch
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -70,6 +71,19 @@ def parse_selection(text: str) -> Selection:
         values[name] = _number(name, value)
     claim = match["claim"].strip()
     return Selection(claim=claim, values=values, wild=any(sign in claim for sign in "*?"))
+
+
+def spelled(names: Iterable[str]) -> dict[tuple[str, frozenset[tuple[str, Any]]], str]:
+    """Names by what they select (`Selection.key`).  Names that select nothing are left out.
+
+    >>> spelled(["a.b[m=5,d=10]", "a.b["])[parse_selection("a.b[d=10,m=5.0]").key]
+    'a.b[m=5,d=10]'
+    """
+    found = {}
+    for name in names:
+        with suppress(ValueError):
+            found[parse_selection(name).key] = name
+    return found
 
 
 def _number(name: str, text: str) -> int | float | str:

@@ -8967,8 +8967,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "verify/cli/examined.py",
-        "if planned.selection.key in spelled",
-        "if planned.selection.key in spelled and not planned.selection.values",
+        "if planned.selection.key in stored",
+        "if planned.selection.key in stored and not planned.selection.values",
         "a decided claim with own values is passed over",
         "verify/cli/test_falsifying",
     ),

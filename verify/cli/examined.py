@@ -14,7 +14,7 @@ from verify.mutation.examination import Examination, Standing
 from verify.papers import Catalogue
 from verify.plan import Planned, plan
 from verify.procedures.base import PROFILES
-from verify.selection import parse_selection
+from verify.selection import parse_selection, spelled
 
 
 def decided_among(
@@ -25,11 +25,11 @@ def decided_among(
     Each is spelled as in the run, which may have its values in another order.
     """
     named = plan(papers, claims or list(decided), PROFILES[profile]).claims
-    spelled = {selection.key: selection for selection in map(parse_selection, decided)}
+    stored = spelled(decided)
     return [
-        replace(planned, selection=spelled[planned.selection.key])
+        replace(planned, selection=parse_selection(stored[planned.selection.key]))
         for planned in named
-        if planned.selection.key in spelled
+        if planned.selection.key in stored
     ]
 
 

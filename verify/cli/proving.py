@@ -29,6 +29,7 @@ from verify.proofs.failures import FAILURES, failures, write
 from verify.proofs.flattened import ABOUT, flattened, is_flat
 from verify.proofs.refuting import check_failure
 from verify.proofs.shelf import CERTIFICATES, SHELF, prove, stored
+from verify.selection import parse_selection, spelled
 from verify.stored import claim_documents
 
 
@@ -139,11 +140,15 @@ def check_proofs(
     store, config = session.open_run(find_run(run), readonly=True)
     with store:
         documents = claim_documents(store)
-    if unknown := sorted(set(claims) - set(documents)):
+    known = spelled(documents)  # the run may have a claim's values in another order
+    names = [
+        name if name in documents else known.get(parse_selection(name).key, name) for name in claims
+    ]
+    if unknown := sorted(set(names) - set(documents)):
         raise InvalidParameter(f"{unknown[0]}: the run has not decided this claim")
     found: list[dict[str, Any]] = []
     good = True
-    for name in claims or documents:
+    for name in names or documents:
         evidence = documents[name]["evidence"]
         if not any(evidence.get(kind) for kind in _CERTIFICATES):
             if claims:

@@ -206,6 +206,15 @@ def test_a_claim_without_a_certificate_is_told_only_where_it_is_named(tmp_path):
     assert "p.b: the run has not decided this claim" in result.stderr
 
 
+@pytest.mark.parametrize("asked", ["p.a[m=5,d=10]", "p.a[d=10,m=5]", "p.a[m=5.0, d=10]"])
+def test_a_claim_is_found_in_whatever_order_its_values_are_named(tmp_path, asked):
+    evidence = {"proved": PROVED}
+    (result,) = checked(tmp_path, evidence, asked, name="p.a[m=5,d=10]")[1]
+    assert result.startswith("PROVED")
+    for other in ("p.a[m=5]", "p.a[m=5,d=11]", "p.a"):
+        assert f"{other}: the run has not" in invoke("check-proof", tmp_path, other).stderr
+
+
 OWN = """
 import sympy as sp
 
