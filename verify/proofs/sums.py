@@ -1,7 +1,8 @@
 r"""Vectors and sums over families in a statement, as plain variables of `verify.proofs.checker`.
 
 A statement may have vectors of one space of any dimension, and finite families of any number of
-members.  A member has numbers and vectors of its own, of which its family's relations hold:
+members.  A member has numbers and vectors of its own, of which its family's relations hold.  These
+relations name nothing of another family's members, but in sums over it:
 
     {"variables": ["R"], "vectors": ["u"], "sums": {"F": {"variables": ["w"], "vectors": ["x"],
      "given": [[">=", "w", "0"]]}}, "given": [], "claim": [">=", LEFT, RIGHT]}
