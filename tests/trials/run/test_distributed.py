@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 import trials.experiments  # noqa: F401  (registers every experiment)
+from tests import forking
 from tests.trials.toys import TOY, end_process, process_number, refuse, times
 from trials.checks import InvalidParameter
 from trials.run import distributed, wire
@@ -89,7 +90,7 @@ class Cluster:
     """A scheduler and workers as processes of their own, with TLS where ``tls`` says so."""
 
     def __init__(self, folder, tls=False):
-        self.folder = folder
+        self.folder, self.tls = folder, tls
         self.workers = []
         self.environment = {**os.environ, **(_certificates(folder) if tls else {})}
         file = folder / "scheduler.json"
@@ -116,13 +117,13 @@ class Cluster:
             return ""
 
     def _start(self, command, *options, tree=ROOT):
-        return subprocess.Popen(
-            [sys.executable, "-m", *command.split(), *options, "--no-dashboard"],
-            cwd=self.folder,
-            env={**self.environment, "PYTHONPATH": str(tree)},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        """A fork, and a new process where variables or another tree are read before the fork."""
+        typed = ["-m", *command.split(), *options, "--no-dashboard"]
+        places = {"cwd": self.folder, "env": {**self.environment, "PYTHONPATH": str(tree)}}
+        if tree == ROOT and not self.tls:
+            return forking.start(typed, **places)
+        nothing = subprocess.DEVNULL
+        return subprocess.Popen([sys.executable, *typed], **places, stdout=nothing, stderr=nothing)
 
     def add_worker(self, tree=ROOT, nthreads=1):
         """Start a worker and wait for its folder: one that cannot start fails here, and at once."""

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import tempfile
 from functools import partial
 
 import pytest
 from click.testing import CliRunner
 
+from tests import forking
 from trials.run.store import RunStore, StoreError
 from verify.cli import exits, falsifying
 from verify.cli.app import application
@@ -122,17 +121,16 @@ def test_a_claim_at_ones_own_values_keeps_its_name_and_its_values(tmp_path):
 def test_an_interrupt_ends_the_work_and_removes_the_copy(finished, tmp_path, command):
     """A process that ends at once would leave a copy of the run behind."""
     script = f"""
-import os, signal, time
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
+import os, pathlib, signal, tempfile, time
+tempfile.tempdir = None  # so that it is looked up again
 from verify.cli.signals import quick_exit
 quick_exit()
-from verify.arithmetic import settle
-settle()
 from verify.cli.app import application
 from verify.cli.examined import decided_among
 from verify.mutation.examination import Examination
 
 def interrupted(*given, **more):
+    assert list(pathlib.Path({str(tmp_path)!r}).rglob("*.sqlite")), "the copy is elsewhere"
     os.kill(os.getpid(), signal.SIGINT)
     time.sleep(60)
     raise AssertionError("the work went on")
@@ -140,12 +138,7 @@ def interrupted(*given, **more):
 Examination.evidence = interrupted
 application.main([{command!r}, {str(finished)!r}, {TRIALS!r}, "--jobs", "1"])
 """
-    ended = subprocess.run(
-        [sys.executable, "-c", script],
-        env={**os.environ, "TMPDIR": str(tmp_path)},
-        capture_output=True,
-        text=True,
-    )
+    ended = forking.run(["-c", script], env={**os.environ, "TMPDIR": str(tmp_path)})
     assert ended.returncode == exits.INTERRUPTED, ended.stderr
     assert list(tmp_path.rglob("*.sqlite")) == []
 
