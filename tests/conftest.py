@@ -1,6 +1,7 @@
 """How tests are shared among workers, and what changes without the compiler.
 
-The tests of one file share a worker, because they share what the file builds.  Two files are too
+The tests of one file share a worker, because they share what the file builds, and so do those of
+some files that ask for the same (`tests.groups.TOGETHER`).  Two files are too
 long for one worker: in `tests/test_every_claim.py` the tests of one claim share it, and in
 `tests/records/test_records.py` the records of one kind (`tests.groups`).  The groups that take
 longest begin first, so that no worker is left alone with one at the end.
@@ -110,9 +111,11 @@ def _interpreted() -> bool:
 #: Groups of tests that take longest, their children included, the longest first.
 _LONGEST = (
     "tests/records/test_records.py::claims",
+    "tests/verify/proofs/test_shelf.py",
     "tests/verify/cli/test_commands.py",
     "tests/trials/test_jit_cache.py",
     "tests/records/test_records.py::experiments",
+    "tests/verify/test_evidence_of_claims.py",
     "tests/verify/test_session.py",
     "tests/records/test_records.py::calls",
     "tests/trials/run/test_distributed.py",
@@ -168,7 +171,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_collection_finish() -> None:
     gc.freeze()
-    gc.set_threshold(20_000, 20, 20)
+    gc.set_threshold(50_000, 50, 50)
     gc.enable()
 
 

@@ -10,9 +10,21 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
+#: Files that share what one of them computes: certificates that were checked, and claims that were
+#: decided on invented trials.
+TOGETHER = {
+    "tests/verify/proofs/test_reductions.py": "tests/verify/proofs/test_shelf.py",
+    "tests/verify/proofs/test_sums.py": "tests/verify/proofs/test_shelf.py",
+    "tests/verify/proofs/test_unproved.py": "tests/verify/proofs/test_shelf.py",
+    "tests/verify/test_all_failed.py": "tests/verify/test_evidence_of_claims.py",
+    "tests/verify/test_failed_trials.py": "tests/verify/test_evidence_of_claims.py",
+}
+
 
 def group_of(nodeid: str) -> str:
-    """The group of a test: its file, and a part of it in the two files that are too long.
+    """The group of a test: its file, or the first of files that share what they compute.
+
+    Two files are too long for one group: each of their parts is one.
 
     >>> group_of("tests/test_every_claim.py::test_a_claim_is_complete[ifca.thm1]")
     'tests/test_every_claim.py::ifca.thm1'
@@ -20,8 +32,11 @@ def group_of(nodeid: str) -> str:
     'tests/records/test_records.py::calls'
     >>> group_of("tests/verify/test_plan.py::test_wild[a::b]")
     'tests/verify/test_plan.py'
+    >>> group_of("tests/verify/proofs/test_sums.py::test_a_sum")
+    'tests/verify/proofs/test_shelf.py'
     """
     file, _, test = nodeid.partition("::")
+    file = TOGETHER.get(file, file)
     _, parametrised, values = test.partition("[")
     if not parametrised:
         return file
