@@ -126,7 +126,7 @@ def test_verdicts_are_stored_reported_in_order_and_not_tried_twice(tmp_path):
 
 
 #: Claims that are decided by trials, of which a few thousand take little.
-SAMPLED = ("ifca.k2-random-as-printed", "ifca.oracle-mse[N=64,sigma=1.0,d=2]")
+SAMPLED = (COIN, "ifca.oracle-mse[N=64,sigma=1.0,d=2]")
 
 
 def levels_of(store):
@@ -189,13 +189,12 @@ def run_again(command, directory):
 
 
 def test_a_claims_replay_command_reproduces_its_document(tmp_path):
-    """Alone, beside others, and beside the same claim at other values."""
-    twice = COIN, TWICE
-    config = RunConfig(claims=(*SAMPLED, *twice), seed=3, level=0.07)
+    """Alone, with own values, and beside the same claim at other values."""
+    config = RunConfig(claims=(*SAMPLED, TWICE, *CLAIMS), seed=3, level=0.07)
     with session.create(tmp_path / "run", config) as store:
         executed(store, config)
         before = without_times(store.documents("claim"))
-    for i, name in enumerate((SAMPLED[0], twice[1])):
+    for i, name in enumerate((SAMPLED[1], TWICE, CLAIMS[1])):
         again = run_again(before[name]["replay"][0], tmp_path / f"again-{i}")[name]
         assert again["evidence"] == before[name]["evidence"]
         assert again["replay"][0] == before[name]["replay"][0]  # the others name the directory

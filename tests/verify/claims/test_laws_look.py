@@ -20,6 +20,9 @@ from verify.procedures.probability import Probability
 #: A bound that is so many times stricter is false wherever it says anything.
 STRICTER = 1e-12
 
+#: A law is one function for all cells, and that of a whole run takes 40 ms: one cell of so many.
+FEW = 4
+
 #: A claim that refuses such a bound: its experiment records nothing but whether an error grew.
 REFUSED = {"ifca.alpha-increases"}
 
@@ -35,15 +38,16 @@ def supported_by_laws() -> list[str]:
 
 
 def laws(name: str, factor: float) -> tuple[list[float], list[float]]:
-    """Logs of the limits and of the stated probabilities where they are below one, cell by cell."""
+    """Logs of the limits and of the stated probabilities below one, in some of the cells."""
     claim = catalogue()[name]
     terms = tuple(replace(t, expr=factor * t.expr) for t in claim.statement.terms)
     changed = replace(claim, statement=replace(claim.statement, terms=terms))
     procedure = changed.build(PROFILES["quick"])
     assert isinstance(procedure, Probability)
     with np.errstate(all="ignore"):
-        found = [(procedure._log_limit(c), procedure._log_delta(c)) for c in procedure.cells]
-    found = [(limit, delta) for limit, delta in found if delta < 0]
+        stated = [(cell, procedure._log_delta(cell)) for cell in procedure.cells]
+        stated = [(cell, delta) for cell, delta in stated if delta < 0]
+        found = [(procedure._log_limit(cell), delta) for cell, delta in stated[::FEW]]
     return [limit for limit, _ in found], [delta for _, delta in found]
 
 

@@ -43,10 +43,12 @@ def test_runs_of_one_second_are_numbered_from_two(tmp_path, monkeypatch):
     monkeypatch.setattr(directory, "datetime", Clock)
     settings = config.settings({"seed": 7}, None)
     # Each is made at once: two runs that start together had one directory, and one was refused.
-    names = [settings.directory().name for _ in range(1200)]
-    ends = ("", *(f"-{i}" for i in range(2, 1201)))
-    assert names == [f"quick-7-20260102T030405{end}" for end in ends]
-    assert {path.name for path in directory.RUNS.iterdir()} == set(names)
+    names = [settings.directory().name for _ in range(3)]
+    for i in range(4, 1200):
+        (directory.RUNS / f"{names[0]}-{i}").mkdir()
+    names += [settings.directory().name for _ in range(2)]
+    assert names == [f"quick-7-20260102T030405{end}" for end in ("", "-2", "-3", "-1200", "-1201")]
+    assert {path.name for path in directory.RUNS.iterdir()} >= set(names)
 
 
 FILE = {

@@ -2,13 +2,14 @@
 
 import json
 import sys
+from functools import partial
 
 import pytest
 from click.testing import CliRunner
 
 from verify.cli import exits
 from verify.cli.app import application
-from verify.testing import SUBJECTS
+from verify.testing import SUBJECTS, try_check
 
 MINE = """
 from verify.testing import examples
@@ -24,6 +25,12 @@ def other(points):
 def ends(points, centres):
     raise SystemExit(0)
 """
+
+
+@pytest.fixture(autouse=True)
+def _the_input_found_first_is_kept(monkeypatch):
+    """To look for a smaller one takes CPU seconds; `tests/verify/testing/test_runner.py` does."""
+    monkeypatch.setattr("verify.cli.subject.try_check", partial(try_check, shrink=False))
 
 
 @pytest.fixture

@@ -87,7 +87,7 @@ def test_what_is_argued_for_the_bound_is_argued_for_its_failure(best):
 @each_best
 def test_the_claims_search_finds_no_point_against_the_best_constant(best):
     search = search_with(best, best.best)
-    points = as_domain(search.domain).sample(np.random.default_rng(3), 200)
+    points = as_domain(search.domain).sample(np.random.default_rng(3), 64)
     inside = [p for p in points if search.constraints is None or search.constraints(p)]
     assert len(inside) >= 16
     assert all(search.violation(p) <= max(search.tolerance, 1e-9) for p in inside)

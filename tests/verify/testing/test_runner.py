@@ -34,6 +34,12 @@ def half(models, clients, step_size):
     return examples.ifca_step(models, clients, step_size / 2)
 
 
+@pytest.fixture
+def unshrunk(monkeypatch):
+    """The input found first is kept: to look for a smaller one takes a CPU second."""
+    monkeypatch.setattr(runner, "try_check", functools.partial(try_check, shrink=False))
+
+
 def first_failure(function, subject, **options):
     return verify(function, subject, **options).failures[0]
 
@@ -113,6 +119,7 @@ def test_arguments_that_are_changed_in_place_are_named():
     )
 
 
+@pytest.mark.usefixtures("unshrunk")
 def test_results_that_are_not_finite_or_vary_are_failures():
     rng = np.random.default_rng(0)
     noisy = verify(
@@ -135,6 +142,7 @@ def test_equal_seeds_find_equal_inputs():
     assert describe_case(first.case) == describe_case(second.case)
 
 
+@pytest.mark.usefixtures("unshrunk")
 def test_an_implementation_for_equal_sizes_only_is_tried_with_those():
     def step(models, clients, step_size):
         x, y = (np.stack(parts) for parts in zip(*clients, strict=True))
@@ -379,6 +387,7 @@ def test_a_function_that_fits_and_is_wrong_is_left_to_the_checks(monkeypatch):
 # -- precision -----------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("unshrunk")
 def test_single_precision_is_judged_by_its_own_rounding():
     def step(models, clients, step_size):
         assert models.dtype == np.float32
