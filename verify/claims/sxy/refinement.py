@@ -326,7 +326,12 @@ def _each_time(
         broken = [table[f"err_{t}"] > limit + slack for t, limit in enumerate(limits)]
         return np.asarray(np.any(broken, axis=0))
 
-    return replace(runs, bad=bad)
+    def symbols(table: Table, params: Params) -> Mapping[str, Any]:
+        """Each trial is tried at every t.  Here they share the rounds among them."""
+        shared = np.resize(np.arange(1.0, N_ROUNDS + 1.0), table.n_trials)
+        return {**runs.symbols(table, params), "t": shared}
+
+    return replace(runs, bad=bad, symbols=symbols)
 
 
 @claim("sxy.thm2-floor", FLOOR, finding=SMALL_NU, hidden=HIDDEN)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from trials.experiments.sxy.refinement import REFINEMENT
+from trials.run.store import Table
 from verify.claims.sxy.refinement import RATE
 from verify.papers import catalogue
 from verify.procedures.base import PROFILES
@@ -80,3 +81,15 @@ def test_many_local_steps_tell_one_from_the_root_of_s():
     # Theorem 2's first term with C1 = 1/2, where no curvature of a client is above two
     start = cell["near"] * (1 - 0.8 / 2 / kappa / 2 / 2) ** 40
     assert np.median(ends) > floor / math.sqrt(cell["s"]) + start
+
+
+@pytest.mark.parametrize("claim", ["sxy.thm2-floor", "sxy.thm2-floor-sharp"])
+def test_changes_of_the_number_of_rounds_are_compared_at_every_round(claim):
+    """The claim tries each t from 0 to 40, and not the last one alone."""
+    procedure = catalogue()[claim].build(PROFILES["quick"])
+    columns = REFINEMENT.columns
+    values = np.zeros((64, len(columns)))
+    table = Table(columns=columns, values=values, failed=np.zeros(64, dtype=bool), reasons=())
+    rounds = procedure.symbols(table, procedure.cells[0])["t"]
+    assert rounds.shape == (64,)
+    assert set(rounds) == set(range(1, 41))
