@@ -9475,6 +9475,62 @@ MEANINGS: tuple[Meaning, ...] = (
         "a small power of ten in a note of a certificate is a large one",
         "verify/procedures/test_search",
     ),
+    Meaning(
+        "verify/mutation/inserted.py",
+        "multiplier = inserted if multiplies else 1 / inserted",
+        "multiplier = inserted if not multiplies else 1 / inserted",
+        "an inserted count makes a bound ask for less",
+        "verify/mutation/test_inserted",
+    ),
+    Meaning(
+        "verify/mutation/inserted.py",
+        "return symbol in term.expr.free_symbols and power_of(term.expr, symbol) is not None",
+        "return symbol in term.expr.free_symbols",
+        "a count inside a sum is not inserted as a factor",
+        "verify/mutation/test_inserted",
+    ),
+    Meaning(
+        "verify/mutation/inserted.py",
+        'if mutant.symbol is None or mutant.statement.relation not in (r"\\le", r"\\ge"):',
+        "if mutant.symbol is None:",
+        "a law that fails with the root of k counts as false with k",
+        "verify/mutation/test_inserted",
+    ),
+    Meaning(
+        "verify/mutation/inserted.py",
+        "return float(distinct[0]) if distinct.size == 1 else None",
+        "return float(distinct[0]) if distinct.size >= 1 else None",
+        "a count that the cells vary is taken for a number, and its change for equivalent",
+        "verify/mutation/test_inserted",
+    ),
+    Meaning(
+        "verify/mutation/inserted.py",
+        "if mutant.symbol is None or not absorbs(statement, statement.term(mutant.term)):",
+        "if mutant.symbol is None:",
+        "a false number in a term without a hidden constant is equivalent",
+        "verify/mutation/test_inserted",
+    ),
+    Meaning(
+        "verify/mutation/meaning.py",
+        "for name in known if name in own or name in COMMON}",
+        "for name in known}",
+        "numbers of the experiment that no statement names are inserted in it",
+        "verify/mutation/test_inserted",
+    ),
+    Meaning(
+        "verify/mutation/score.py",
+        'if found[n].outcome == "refuted"]',
+        'if found[n].outcome in ("refuted", "survived")]',
+        "a symbol whose root is false counts as caught",
+        "verify/mutation/test_inserted",
+    ),
+    Meaning(
+        "verify/cli/mutating.py",
+        'document.get("set", 1) == _SETS[kind]',
+        'document.get("set", 1) <= _SETS[kind]',
+        "a scan of an older version counts as the whole, without inserted symbols",
+        "verify/cli/test_mutating",
+    ),
 )
 
 
