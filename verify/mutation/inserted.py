@@ -23,10 +23,11 @@ import sympy as sp
 from bounds.statement import Statement, Term
 from verify.mutation.mutants import Mutant, absorbs, asks_more_when_larger, power_of, with_term
 
-#: Inserted factors, the smaller ones first.  Each is 1 at s = 1 and at most s.
+#: Inserted factors, the smaller ones first.  Each is 1 at s = 1 and at most s.  The logarithm has a
+#: limit, because a parameter may lie below one in another cell.
 _FACTORS = {
     "sqrt({})": sp.sqrt,
-    "log(e {})": lambda s: 1 + sp.log(s),
+    "log(e {})": lambda s: 1 + sp.log(sp.Max(1, s)),
     "{}": lambda s: s,
 }
 _VERBS = {False: "divided by", True: "times"}

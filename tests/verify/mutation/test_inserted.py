@@ -45,10 +45,10 @@ def test_a_bound_is_divided_by_each_count_that_is_no_factor_of_it():
     made = inserted(bound(sp.sqrt(d / m) * sp.log(1 + k)))
     assert made == {
         "term bound: divided by sqrt(k)": 1 / sp.sqrt(k),
-        "term bound: divided by log(e k)": 1 / (1 + sp.log(k)),
+        "term bound: divided by log(e k)": 1 / (1 + sp.log(sp.Max(1, k))),
         "term bound: divided by k": 1 / k,
         "term bound: divided by sqrt(n)": 1 / sp.sqrt(n),
-        "term bound: divided by log(e n)": 1 / (1 + sp.log(n)),
+        "term bound: divided by log(e n)": 1 / (1 + sp.log(sp.Max(1, n))),
         "term bound: divided by n": 1 / n,
     }
 
@@ -183,7 +183,8 @@ EQUIVALENT = dict.fromkeys(("sqrt(k)", "log(e k)", "k", "sqrt(n)", "log(e n)", "
 def test_what_is_caught_missed_and_true_is_as_computed_by_hand(scan):
     """The least bound over sqrt(d): 30/sqrt(100) = 3 and 30/(1 + log 100) = 5.4 hold, 30/100 fails.
 
-    With 64 times as many m the root is refuted, 30/80, and the logarithm is not, 3.1.
+    With 64 times as many m the root is refuted, 30/80, and the logarithm is not, 3.1.  At m = 1/8
+    a logarithm without its limit would make the bound negative.
     """
     judged, _ = scan(30.0)
     assert {name: j.outcome for name, j in judged.items()} == {
