@@ -302,6 +302,10 @@ def test_another_federation_in_a_run_keeps_the_table_of_the_first(call, tmp_path
     code, out, err = call("own", *wider, "--run", "run", "--vary", "samples=8,9")
     assert (code, "samples = 9" in out) == (0, True), err
     assert names_of("benchmark") == ["own", "own-2"]
+    # one federation in common is not enough: the table of 8 and 9 samples stays
+    code, out, err = call("own", *wider, "--run", "run", "--vary", "samples=9,10")
+    assert (code, "samples = 10" in out) == (0, True), err
+    assert names_of("benchmark") == ["own", "own-2", "own-3"]
 
 
 def test_a_diagram_of_another_federation_has_a_name_of_its_own(call, monkeypatch):
@@ -360,13 +364,16 @@ def test_a_method_that_predicts_classes_is_not_compared_by_the_loss_of_log_odds(
         "import numpy as np\n\n\nclass Signs:\n"
         "    def fit(self, X, y, clients):\n"
         "        self.theta = np.linalg.lstsq(X, y, rcond=None)[0]\n        return self\n\n"
-        "    def predict(self, X, clients):\n        return np.sign(X @ self.theta)\n"
+        "    def predict(self, X, clients):\n        return np.sign(X @ self.theta)\n\n\n"
+        "class Bits(Signs):\n"
+        "    def predict(self, X, clients):\n        return 1.0 * (X @ self.theta > 0)\n"
     )
-    asked = [*SMALL, "--methods", "classes.py:Signs,my.py:Mean", "--response", "logistic"]
-    code, _, err = call(*asked, "--metric", "held-out", "--trials", "4")
-    assert code == 3
-    assert "classes.py:Signs: predict returns classes" in err
-    assert "compare by --metric wrong" in err
+    for name in ("Signs", "Bits"):
+        asked = [*SMALL, "--methods", f"classes.py:{name},my.py:Mean", "--response", "logistic"]
+        code, _, err = call(*asked, "--metric", "held-out", "--trials", "4")
+        assert code == 3
+        assert f"classes.py:{name}: predict returns classes" in err
+        assert "compare by --metric wrong" in err
     assert call(*asked, "--metric", "wrong", "--trials", "4")[0] == 0
 
 
@@ -390,6 +397,10 @@ def test_a_method_without_the_metric_is_named(call):
     assert "local has no rounds-to-oracle, which counts as infinitely bad." in told
     assert "fesem has no" not in told
     assert "has no error" not in " ".join(call(*asked)[1].split())
+    failing = [*SMALL, "--trials", "4", "--methods", "my.py:Mean,my.py:RaisesOnMany"]
+    _, out, _ = call(*failing, "--clients", "20")
+    assert "4 of 4 fits failed, the first: ValueError: too many" in out
+    assert "has no error" not in " ".join(out.split())
 
 
 def test_an_exported_table_names_its_own_mark(call, tmp_path):

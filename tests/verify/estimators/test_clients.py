@@ -157,11 +157,6 @@ def test_parameters_that_are_set_after_a_fit_wait_for_the_next_one():
     fit.set_params(loss="squared", l2=3.0, fit_intercept=True)
     assert np.array_equal(fit.predict(x, clients=of), expected)
     assert fit.score(x, classes, clients=of) == accuracy_score(classes, expected)
-    losses = [
-        np.log1p(np.exp(-np.where(classes[:4] == "well", 1, -1) * (x[:4] @ model))).mean()
-        for model in fit.models_
-    ]
-    assert fit.assign(x[:4], classes[:4]).tolist() == [int(np.argmin(losses))]
     assert hasattr(fit, "predict_proba")
 
     linear = fitted(x, y, of)
@@ -171,6 +166,19 @@ def test_parameters_that_are_set_after_a_fit_wait_for_the_next_one():
     assert not hasattr(linear, "predict_proba")
     again = linear.fit(x, classes, clients=of)
     assert again.classes_.tolist() == ["sick", "well"]
+
+
+def test_a_new_client_is_assigned_by_the_loss_of_the_fit():
+    """Of the models 1 and 5 the larger margin is better, and the square of 1 - 5 is worse."""
+    x = np.array([[1.0], [-1.0], [1.0], [-1.0]])
+    classes, of = np.array(["sick", "well", "sick", "well"]), [0, 0, 1, 1]
+    start = np.array([[-1.0], [-5.0]])  # "well" is the second class
+    fit = estimators.IFCA(loss="logistic", init=start, n_rounds=0).fit(x, classes, clients=of)
+    assert np.array_equal(fit.models_, start)
+    assert fit.assign(x, classes).tolist() == [1]
+    fit.set_params(loss="squared")
+    assert fit.assign(x, classes).tolist() == [1]
+    assert fit.fit(x, np.array([-1.0, 1.0, -1.0, 1.0]), clients=of).assign(x, -x[:, 0]) == [0]
 
 
 def test_folds_take_the_name_that_scikit_learn_has_for_clients():
