@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit
-from scipy.stats import chi2, norm
+from scipy.stats import binom, chi2, norm
 
 from tests.verify.toys import dose_probability
 from trials.checks import InvalidParameter
@@ -72,7 +72,7 @@ def test_limits_are_close_to_fiellers_where_the_sample_is_large():
     design = sm.add_constant(np.log(SIZES))
     glm = sm.GLM(np.column_stack([s, trials - s]), design, family=sm.families.Binomial()).fit()
     (a, b), cov = glm.params, glm.cov_params()
-    z = norm.isf(0.05 / 4)  # half the level, two sides
+    z = math.sqrt(2 * math.log(2 / 0.05))  # Chernoff's limit at half the level
     # Fieller: x with (a + b x)^2 <= z^2 Var(a + b x), a quadratic in x
     quadratic = [
         b * b - z * z * cov[1, 1],
@@ -86,7 +86,18 @@ def test_limits_are_close_to_fiellers_where_the_sample_is_large():
     assert fit.upper > high
 
 
-def test_the_profile_falls_by_the_chi_square_quantile_at_the_limits():
+@pytest.mark.parametrize("level", [0.05, 1e-3, 1e-5])
+@pytest.mark.parametrize("size", [4, 10, 16, 40])
+def test_one_batch_misses_a_threshold_at_its_size_at_most_as_often_as_stated(size, level):
+    """By all outcomes of one binomial count with the probability one half."""
+    missed = 0.0
+    for s in range(size + 1):
+        fit = fit_threshold([10], [s], [size], level=level, links=("logit",))
+        missed += 0.0 if fit.lower <= 10 <= fit.upper else binom.pmf(s, size, 0.5)
+    assert missed <= level
+
+
+def test_the_profile_falls_by_chernoffs_limit_at_the_limits():
     s = counts(6)
     fit = fit_threshold(SIZES, s, TRIALS, level=0.05, links=("logit",))
 
@@ -100,7 +111,7 @@ def test_the_profile_falls_by_the_chi_square_quantile_at_the_limits():
         at = np.log(end)
         there = minimize_scalar(lambda b, x=at: loss([x, b]), bounds=(-2, 5))
         # outwards, by at most a grid step
-        assert 0 <= 2 * (there.fun - best) - chi2.isf(0.025, 1) < 1.0
+        assert 0 <= 2 * (there.fun - best) - 2 * math.log(2 / 0.05) < 1.0
 
 
 def test_perfect_separation_gives_a_bracket_and_no_slope():
