@@ -190,7 +190,8 @@ THEOREM_2_MSE = statement(
     constants=(_MULTIPLE,),
     reading=(
         "Here $\\varepsilon$ is a squared distance. The term is not divided by the cluster's size, "
-        "so the size's exponent is at most zero."
+        "so the size's exponent is at most zero. In this design the users' errors are independent "
+        "and average out, so that the term over $m$ would hold as well."
     ),
     uses=("odcl.lemma5",),
 )

@@ -102,7 +102,9 @@ LEMMA_3 = statement(
         "$b=\\tilde\\varepsilon_i$. With $\\log(2dN^{10})\\le12\\log N$ its first term gives "
         "$C_1=52$. The products are cut at $1300sd\\log^2N$, which all of them meet with "
         "probability "
-        "$1-N^{-10}$, and the second term gives $C_2=21000$."
+        "$1-N^{-10}$, and the second term gives $C_2=21000$. No cell tells $d$ from $k$ in the "
+        "first term, or $m$ from $N$ and the logarithms in either: $\\log^3N$ makes the second "
+        "as large as what is observed (sxy.lemma3-sharp tells $d$ and $m$)."
     ),
 )
 

@@ -257,7 +257,9 @@ PER_CLIENT = statement(
     assumptions=(TWO_CLUSTERS, STABLE_STEP, ENOUGH_ROWS, *_small(NU)),
     reading=(
         "The proof takes $\\hat\\theta_{i,t}=\\theta_{z_{i,t},t}$, the server's model. The trials "
-        f"do not tell a further factor $1/k$ in the floor: {_OVER_K}."
+        f"do not tell a further factor $1/k$ in the floor: {_OVER_K}. Nor do they tell the "
+        "server's model from the client's own one, of the printed definition: it exceeds the "
+        "floor from some $10^5$ clients on (sxy.per-client-as-printed)."
     ),
     uses=("sxy.thm2-floor", "sxy.lemma10"),
     **_PER_CLIENT,

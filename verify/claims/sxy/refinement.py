@@ -179,6 +179,9 @@ CLIENT_CELLS: tuple[Params, ...] = (
     # so many features, and so many local steps, that a floor over their number is below the error
     {"M": 52, "n": 96, "d": 24, "s": 1, "gamma": 0.9, "sigma": 1e-3, "near": AT_OPTIMA},
     {"M": 8, "n": 100, "d": 3, "s": 4000, "gamma": 2e-4, "sigma": 1e-3, "near": AT_OPTIMA},
+    # eight equal clusters and kappa above three, where every client shows the start's factor: one
+    # without kappa is broken
+    {"M": 320, "n": 160, "d": 2, "k": 8, "s": 20, "gamma": 0.15, "sigma": 1e-10},
 )
 
 #: Forty rounds reach the floor in these cells, which differ in the sizes alone.
