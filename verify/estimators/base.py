@@ -310,7 +310,9 @@ class FederatedEstimator(BaseEstimator):  # type: ignore[misc]
             classes = np.unique(target)
             if kind != "binary" or len(classes) > 2:
                 raise InvalidParameter(
-                    f"Only binary classification is supported. The type of the target is {kind}."
+                    f"Only binary classification is supported. The type of the target is {kind}. y "
+                    f"holds {len(classes)} classes: compare one with the others, as y == "
+                    f"{shown(classes.tolist()[0])}"
                 )
             if len(classes) < 2:
                 raise InvalidParameter(f"y holds one class only, {classes.tolist()[0]!r}")

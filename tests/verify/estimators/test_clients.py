@@ -137,6 +137,15 @@ def test_without_clients_the_message_asks_for_them():
         estimators.IFCA().fit(x, y, clients=["a"] * len(of))
 
 
+def test_three_classes_are_refused_with_what_two_would_be():
+    x, y, of = rows()
+    classes = np.array(["high", "low", "mid"])[np.arange(len(y)) % 3]
+    message = r"is multiclass. y holds 3 classes: compare one with the others, as y == 'high'$"
+    with pytest.raises(ValueError, match=message):
+        fitted(x, classes, of, loss="logistic")
+    assert fitted(x, classes == "high", of, loss="logistic").classes_.tolist() == [False, True]
+
+
 def test_a_column_of_texts_is_named():
     pd = pytest.importorskip("pandas")
     x, y, of = rows()
