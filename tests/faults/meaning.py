@@ -9620,6 +9620,55 @@ MEANINGS: tuple[Meaning, ...] = (
         "a scan of an older version counts as the whole, without inserted symbols",
         "verify/cli/test_mutating",
     ),
+    Meaning(
+        "verify/mutation/harder.py",
+        "log = np.where(before < 0.0, -1.0, 1.0) * np.log(np.abs(quotient))",
+        "log = np.log(np.abs(quotient))",
+        "an upper bound of -4 in place of -1 asks for less",
+        "verify/mutation/test_harder",
+    ),
+    Meaning(
+        "verify/mutation/harder.py",
+        "np.where(after > before, np.inf, -np.inf)",
+        "np.where(after > before, -np.inf, np.inf)",
+        "a bound that falls below zero asks for less",
+        "verify/mutation/test_harder",
+    ),
+    Meaning(
+        DECISIONS + "thresholds.py",
+        "_quantile(target, link), -2.0 * math.log(level)",
+        "_quantile(target, link), -math.log(level)",
+        "limits of a threshold are narrower than Chernoff's for one size",
+        "verify/decisions/test_thresholds",
+    ),
+    Meaning(
+        "verify/claims/ifca/options.py",
+        "return factor + apart / math.sqrt(squared)",
+        "return factor",
+        "two steps that point in different directions count as multiples",
+        "verify/claims/ifca/test_options",
+    ),
+    Meaning(
+        "verify/claims/common.py",
+        "if s.name not in names and exponent(tried, s) != 0",
+        "if s.name not in names and exponent(tried, s) > 1",
+        "a rate is supported with the first power of a symbol that no cell tries",
+        "verify/claims/test_common",
+    ),
+    Meaning(
+        "verify/claims/sxy/deviation.py",
+        'return {"V": stated, "d": float(d), "M": float(params["M"])}',
+        'return {"V": float(params["V"]), "d": float(d), "M": float(params["M"])}',
+        "any stated number of shattered points has the exponent of the true one",
+        "verify/claims/sxy/test_deviation",
+    ),
+    Meaning(
+        "verify/claims/odcl/experiments.py",
+        '(table["matched"] > 0)',
+        '(table["matched"] >= 0)',
+        "a run that never matches needs at least half of the printed rounds",
+        "verify/claims/odcl/test_pages",
+    ),
 )
 
 
