@@ -9601,8 +9601,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "verify/mutation/meaning.py",
-        "for name in known if name in own or name in COMMON}",
-        "for name in known}",
+        "if name in varies and (name in own or name in COMMON)",
+        "if name in varies",
         "numbers of the experiment that no statement names are inserted in it",
         "verify/mutation/test_inserted",
     ),

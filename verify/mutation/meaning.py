@@ -102,7 +102,7 @@ def change_meaning(statement: Statement, points: Sequence[Point]) -> list[Mutant
             )
             for name, changed in changes_of(statement, term.expr, roles)
         ]
-        made += insertions(statement, term, _counts(statement, roles))
+        made += insertions(statement, term, _counts(statement, roles, points))
     made += list(_largest_term(statement))
     if statement.failure is not None:
         made += [
@@ -202,11 +202,21 @@ def symbols_of(statement: Statement) -> dict[str, sp.Symbol]:
     return {symbol.name: symbol for symbol in used}
 
 
-def _counts(statement: Statement, roles: Mapping[str, Role]) -> dict[str, sp.Symbol]:
-    """The counts of a statement, and the common ones with values at the points."""
+def _counts(
+    statement: Statement, roles: Mapping[str, Role], points: Sequence[Point]
+) -> dict[str, sp.Symbol]:
+    """The counts of a statement, and the common ones with values at the points.
+
+    One that is 1 at all of them is no factor there.
+    """
     own = symbols_of(statement)
     known = [name for name, role in roles.items() if role == "count"]
-    return {name: own.get(name, sp.Symbol(name)) for name in known if name in own or name in COMMON}
+    varies = {name for point in points for name in known if np.any(point.get(name, 1) != 1)}
+    return {
+        name: own.get(name, sp.Symbol(name))
+        for name in known
+        if name in varies and (name in own or name in COMMON)
+    }
 
 
 def _largest_term(statement: Statement) -> Iterator[Mutant]:

@@ -61,6 +61,13 @@ def test_a_symbol_of_the_statement_is_inserted_whatever_its_letter():
     assert "term floor: divided by c_2" not in made  # a constant is no symbol of a cell
 
 
+def test_a_count_that_is_one_everywhere_is_no_factor():
+    for k_there, made in ((1, 0), (2, 3)):
+        points = [POINTS[0] | {"k": 1}, POINTS[1] | {"k": k_there}]
+        names = [x.name for x in change_meaning(bound(d), points) if x.symbol == k]
+        assert len(names) == made
+
+
 @pytest.mark.parametrize(
     ("relation", "expr", "ways"),
     [
