@@ -27,7 +27,7 @@ from verify.cli.app import application
 pytestmark = pytest.mark.usefixtures("forked_workers")
 HERE = dict(arithmetic())
 ELSEWHERE = {**HERE, "blas": "openblas 0.3 Prescott"}
-CLAIM = "ifca.oracle-mse[N=64]"
+CLAIM = "ifca.oracle-mse[N=64,sigma=1.0,d=2]"
 
 
 @pytest.fixture
