@@ -119,5 +119,5 @@ def test_a_cluster_of_processes_runs_the_paper_without_a_copy_of_its_file(ran):
             claim = store.document("claim", "hoeffding.tail")
             stored.append((store.content_digest(), claim["evidence"]))
             executor = store.document("run", "summary")["executor"]
-    assert executor == "DistributedExecutor"
+    assert executor == "distributed"
     assert stored[0] == stored[1]
