@@ -28,8 +28,8 @@ from trials.models.mixture import cluster_sizes
 from verify.benchmark.methods import Method
 
 Place = Literal["inside", "outside", "vacuous", "none"]
-#: The source at the end of a refusal, which the claim's name already says.
-_SOURCE = re.compile(r" \([A-Z][^()]*&.*\Z")
+#: The formula and the source at the end of a refusal, which the claim's own page has.
+_FORMULA = re.compile(r"(?: = .*)?(?: \([A-Z][^()]*&.*)\Z")
 #: Closeness of the start for which IFCA's other assumptions are tried.
 ALPHA = 0.25
 
@@ -159,7 +159,7 @@ def _ifca(name: str, cell: Mapping[str, Any]) -> Guarantee:
         return Guarantee(
             place="outside",
             claim=claim,
-            reason=f"even from a start within Delta/4: {_SOURCE.sub('', str(error))}",
+            reason=f"even from a start within Delta/4: {_FORMULA.sub('', str(error))}",
         )
     order = float(evaluate(FLOOR, values))
     if name == "ifca-near":

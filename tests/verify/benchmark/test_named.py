@@ -122,7 +122,9 @@ def test_guarantees_name_the_assumption_that_fails():
     small = {"m": 40, "n": 1, "d": 5, "k": 2, "shares": [0.9, 0.1]}  # rows: 36 and 4
     assert place("oracle", **small)[1] == "4 rows of a fit and d=5: no mean"
     assert place("ifca", k_told=3) == ("outside", "k_told=3")
-    assert "samples per client" in place("ifca", n=20)[1]
+    # ((1 + rho)/(alpha rho))^2 log m with rho = 4, without the formula, which the claim's page has
+    needed = place("ifca", n=8, m=40, sigma=0.5, separation=1.0)[1]
+    assert needed.endswith(f"samples per client: n=8 must be >= 2 * {25 * np.log(40):.6g}")
     assert place("ifca", m=20, n=5000, d=12, sigma=0.5)[1].startswith("only because the start")
     assert place("odcl-km")[0] == "vacuous"
     assert place("odcl-km", outliers=0.1)[0] == "outside"
