@@ -216,3 +216,12 @@ def test_what_is_wrong_with_the_run_itself_is_no_failure_of_a_claim(error, step)
     found = _next_step(planned(ValueError), None, LEVEL)
     assert found.verdict is Verdict.INCONCLUSIVE
     assert found.error.startswith("ValueError: by hand (test_deciding.py, line ")
+
+
+@pytest.mark.parametrize(("n", "n_workers"), [(0, 2), (1, 3), (7, 1), (7, 2), (8, 3), (3, 5)])
+def test_workers_begin_in_parts_of_their_own_and_nothing_is_lost(n, n_workers):
+    items = list(range(100, 100 + n))
+    dealt = deciding.deal(items, n_workers)
+    assert sorted(dealt) == items
+    length = max(1, -(-n // n_workers))
+    assert dealt[: -(-n // length)] == items[::length]
