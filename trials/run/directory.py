@@ -59,12 +59,24 @@ def make_run_directory(stem: str) -> Path:
     """
     RUNS.mkdir(exist_ok=True)
     name = f"{stem}-{datetime.now(UTC):%Y%m%dT%H%M%S}"
-    for i in itertools.count(1):
-        path = RUNS / (name + (f"-{i}" if i > 1 else ""))
+    for each in numbered(name):
+        path = RUNS / each
         with contextlib.suppress(FileExistsError):
             path.mkdir()
             break
     return path
+
+
+def numbered(name: str) -> Iterator[str]:
+    """A name, and then the same with a number from 2 on.
+
+    >>> names = numbered("rows")
+    >>> next(names), next(names), next(names)
+    ('rows', 'rows-2', 'rows-3')
+    """
+    yield name
+    for i in itertools.count(2):
+        yield f"{name}-{i}"
 
 
 def known_runs() -> Iterator[Path]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 import shlex
 import sys
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from trials.checks import InvalidParameter, integer_between
-from trials.run.directory import STORE_NAME, find_run, make_run_directory
+from trials.run.directory import STORE_NAME, find_run, make_run_directory, numbered
 from trials.run.executors import Executor
 from trials.run.store import RunStore, StoreError
 from trials.run.store.files import size_of
@@ -383,11 +382,10 @@ def _under_own_name(store: RunStore, wanted: Benchmark) -> Benchmark:
     stored = {
         name: Benchmark.from_document(found) for name, found in declared_benchmarks(store).items()
     }
-    names = (wanted.name if i == 1 else f"{wanted.name}-{i}" for i in itertools.count(1))
     return replace(
         wanted,
         name=next(
-            n for n in names
+            n for n in numbered(wanted.name)
             if n not in stored or all(f in wanted.federations for f in stored[n].federations)
         ),
     )  # fmt: skip
@@ -456,7 +454,7 @@ def _grid(wanted: Benchmark, axes: tuple[str, str], size: int, rules: Mapping[st
 
 
 def _summarise(store: RunStore, executor: Executor) -> None:
-    """Note what the report says of the run as a whole."""
+    """Store the command and the executor of the run for its report."""
     command = shlex.join(["cfl-verify", *sys.argv[1:]])
     session.summarise_benchmarks(store, executor.kind, command)
 
@@ -464,10 +462,8 @@ def _summarise(store: RunStore, executor: Executor) -> None:
 def _diagram_name(store: RunStore, grid: Grid, federation: Any) -> str:
     """The name of a diagram, such as ``n-separation-2`` beside one of another federation."""
     stored = store.documents("phase")
-    base = f"{grid.across.name}-{grid.up.name}"
-    names = (base if i == 1 else f"{base}-{i}" for i in itertools.count(1))
     return next(
-        name for name in names
+        name for name in numbered(f"{grid.across.name}-{grid.up.name}")
         if name not in stored or stored[name].get("federation") in (None, federation)
     )  # fmt: skip
 

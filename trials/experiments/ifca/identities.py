@@ -146,7 +146,7 @@ def draw_counts(rng: np.random.Generator, k: int, d: int, n_trials: int) -> Floa
     todo = np.arange(n_trials)
     while todo.size:
         counts[todo] = rng.multinomial(d, np.full(2**k, 0.5**k), todo.size)
-        todo = todo[_smallest_gap(_inner_products(counts[todo])) == 0.0]
+        todo = todo[_squared_gaps(_inner_products(counts[todo])).min(axis=1) == 0.0]
     return counts
 
 
@@ -159,10 +159,10 @@ def _inner_products(counts: FloatArray) -> FloatArray:
     return np.asarray((counts @ pairs.reshape(2**k, -1)).reshape(-1, k + 1, k + 1))
 
 
-def _smallest_gap(inner: FloatArray) -> FloatArray:
-    """The smallest squared distance (n,) of vectors with inner products (n, k, k)."""
+def _squared_gaps(inner: FloatArray) -> FloatArray:
+    """The squared distances (n, k (k - 1)/2) of vectors with inner products (n, k, k)."""
     i, j = np.triu_indices(inner.shape[1], 1)
-    return np.asarray((inner[:, i, i] + inner[:, j, j] - 2.0 * inner[:, i, j]).min(axis=1))
+    return np.asarray(inner[:, i, i] + inner[:, j, j] - 2.0 * inner[:, i, j])
 
 
 def separations_of_counts(counts: FloatArray, scaling: str) -> FloatArray:
@@ -172,14 +172,14 @@ def separations_of_counts(counts: FloatArray, scaling: str) -> FloatArray:
     vectors are close.
     """
     inner = _inner_products(counts)[:, 1:, 1:]
+    gaps = _squared_gaps(inner)
     if scaling == "coordinate":
-        return np.sqrt(_smallest_gap(inner))
+        return np.asarray(np.sqrt(gaps.min(axis=1)))
     i, j = np.triu_indices(inner.shape[1], 1)
     first, second = inner[:, i, i], inner[:, j, j]
     lengths = np.sqrt(first), np.sqrt(second)
-    gap = first + second - 2.0 * inner[:, i, j]
     between = (first - second) / (lengths[0] + lengths[1])
-    return np.asarray(np.sqrt((gap - between**2) / (lengths[0] * lengths[1])).min(axis=1))
+    return np.asarray(np.sqrt((gaps - between**2) / (lengths[0] * lengths[1])).min(axis=1))
 
 
 def _separation_seconds(cell: Params) -> float:
