@@ -2071,8 +2071,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "trials/models/matching.py",
-        "return float(gaps.min(axis=0).max())",
-        "return float(gaps.min(axis=1).max())",
+        "return float(distances.min(axis=0).max())",
+        "return float(distances.min(axis=1).max())",
         "each model is compared with its nearest centre, taken or not",
         "trials/models/test_overlaps trials/test_norms trials/ifca/test_linear",
     ),
@@ -7040,8 +7040,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "trials/models/matching.py",
-        "nearest = gaps.argmin(axis=0)",
-        "nearest = gaps.argmin(axis=1)",
+        "nearest = distances.argmin(axis=0)",
+        "nearest = distances.argmin(axis=1)",
         "models whose nearest centres differ are matched to them, though another one's centre "
         "may be nearer",
         "trials/models/test_overlaps",

@@ -19,8 +19,12 @@ _RUNS, _MODELS = Array(("R", "k", "d")), Array(("k", "d"))
 def bottleneck(distances: FloatArray) -> float:
     """Smallest, over permutations, of the largest assigned distance.
 
-    ``distances`` is (k, k).  Cost: O(k^3 log k).
+    ``distances`` is (k, k).  Cost: O(k^2) where each column has its smallest entry in another row,
+    and O(k^3 log k) otherwise.
     """
+    nearest = distances.argmin(axis=0)
+    if len(set(nearest.tolist())) == len(nearest):  # each column has a nearest row of its own
+        return float(distances.min(axis=0).max())
     levels = np.unique(distances)
     low, high = 0, levels.size - 1
     while low < high:
@@ -38,9 +42,6 @@ def bottleneck_distance(models: ArrayLike, reference: ArrayLike) -> float:
     r"""(6): :math:`\min_\pi\max_j\lVert\hat\theta_{\pi(j)}-\theta_j^*\rVert`, both (k, d)."""
     found, truth = np.asarray(models), np.asarray(reference)
     gaps = last_axis_lengths(found[:, None] - truth[None])
-    nearest = gaps.argmin(axis=0)
-    if len(set(nearest.tolist())) == len(nearest):  # each centre has a nearest model of its own
-        return float(gaps.min(axis=0).max())
     return bottleneck(gaps)
 
 
