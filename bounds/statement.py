@@ -12,7 +12,7 @@ which a cell meets the relation: the "sufficiently large constant" of the paper.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, Literal
@@ -139,6 +139,10 @@ class Assumption:
     def holds(self, values: Values) -> bool:
         """Whether the condition holds, hidden constants taken from ``values`` (default 1)."""
         needed = float(values.get(self.constant.name, 1.0)) if self.constant is not None else 1.0
+        right = float(evaluate(self.right, values))
+        if right <= 0.0:  # a quotient would turn the relation around
+            left = float(evaluate(self.left, values))
+            return left > needed * right if self.strict else left >= needed * right
         margin = self.margin(values)
         return margin > needed if self.strict else margin >= needed
 
@@ -429,7 +433,25 @@ def exponent(expr: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
 def _compile(expr: sp.Expr) -> tuple[tuple[str, ...], Any]:
     """NumPy code for an expression, with the sorted names of its free symbols."""
     symbols = tuple(sorted(expr.free_symbols, key=lambda s: s.name))
-    return tuple(s.name for s in symbols), sp.lambdify(symbols, expr, "numpy")
+    names = tuple(s.name for s in symbols)
+    try:
+        function = sp.lambdify(symbols, expr, "numpy")
+    except NotImplementedError:  # SymPy's message shows classes and options of a printer
+        raise ValueError(f"{plain(expr)} must be built of operations of NumPy") from None
+    function.__globals__["range"] = _indices
+    return names, function
+
+
+def _indices(first: Any, end: Any) -> range:
+    """The index of a sum.  Its limits may be whole numbers of any type."""
+    if not (float(first).is_integer() and float(end).is_integer()):
+        raise ValueError(f"a sum from {first} to {end - 1} must have whole numbers as its limits")
+    return range(int(first), int(end))
+
+
+def _exact_indices(first: Any, end: Any) -> Iterator[Any]:
+    """`_indices` in mpmath, so that a quotient of an index keeps all its digits."""
+    return map(mpmath.mpf, _indices(first, end))
 
 
 def evaluate(expr: sp.Expr, values: Values) -> Any:
@@ -450,14 +472,29 @@ def evaluate(expr: sp.Expr, values: Values) -> Any:
     for name, value in zip(names, arguments, strict=True):
         if value != value if isinstance(value, _NUMBER) else _is_nan(value):
             raise ValueError(f"{name}=nan must be a number")
-    found = function(*arguments)
+    try:
+        found = function(*arguments)
+    except OverflowError:  # a power of Python's numbers raises where NumPy's is infinite
+        with np.errstate(all="ignore"):
+            found = function(*map(np.float64, arguments))
+    except ZeroDivisionError:
+        raise ZeroDivisionError(
+            f"{plain(expr)} divides by zero at {_given(names, values)}"
+        ) from None
+    except NameError:  # a function of SymPy that NumPy has not
+        raise ValueError(f"{plain(expr)} must be built of operations of NumPy") from None
     if isinstance(found, _NUMBER) and found == found:
         return found
     # A root of a negative number is complex or NaN, by the type of the argument.
     if np.iscomplexobj(found) or _is_nan(found):
-        given = ", ".join(f"{name}={values[name]}" for name in names)
-        raise ValueError(f"{plain(expr)} must be a real number; it is not at {given[:200]}")
+        given = _given(names, values)
+        raise ValueError(f"{plain(expr)} must be a real number; it is not at {given}")
     return found
+
+
+def _given(names: Sequence[str], values: Values) -> str:
+    """The values of some symbols for a message."""
+    return ", ".join(f"{name}={values[name]}" for name in names)[:200]
 
 
 def _is_nan(value: Any) -> bool:
@@ -470,7 +507,9 @@ def _is_nan(value: Any) -> bool:
 @lru_cache(maxsize=1024)
 def _compiled_mp(expr: sp.Expr) -> tuple[tuple[str, ...], Any]:
     symbols = tuple(sorted(expr.free_symbols, key=lambda s: s.name))
-    return tuple(s.name for s in symbols), sp.lambdify(symbols, expr, "mpmath")
+    function = sp.lambdify(symbols, expr, "mpmath")
+    function.__globals__["range"] = _exact_indices
+    return tuple(s.name for s in symbols), function
 
 
 def evaluate_mp(expr: sp.Expr, values: Values) -> Any:

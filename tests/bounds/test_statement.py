@@ -287,3 +287,46 @@ def test_a_formula_is_printed_as_it_was_stated_and_not_worked_out():
     assert r"\sum_{i=1}^{3}" in latex(sp.Sum(q**i, (i, 1, 3)))
     assert r"\frac{d}{d q}" in latex(sp.Derivative(q**2, q))
     assert latex(sp.Mul(2, 3, evaluate=False)) == r"2 \cdot 3"
+
+
+@pytest.mark.parametrize(
+    ("constant", "left", "holds"),
+    [(0.5, -0.6, False), (0.5, -0.4, True), (2.0, -1.5, True), (2.0, -2.5, False)],
+)
+def test_a_hidden_constant_multiplies_a_side_below_zero(constant, left, holds):
+    """The relation is a >= C b for b = -1."""
+    a, hidden = sp.symbols("a C")
+    condition = Assumption(name="below", left=a, right=sp.Integer(-1), constant=hidden)
+    assert condition.holds({"a": left, "C": constant}) is holds
+
+
+@pytest.mark.parametrize("evaluated", [evaluate, evaluate_mp])
+def test_a_sum_over_an_index_is_its_value(evaluated):
+    k, n = sp.symbols("k n")
+    thirds = sp.Sum(k / 3, (k, 1, n))
+    assert float(evaluated(thirds, {"n": 4})) == pytest.approx(10 / 3, rel=1e-15)
+    assert float(evaluated(thirds, {"n": 4.0})) == pytest.approx(10 / 3, rel=1e-15)
+    assert float(evaluated(thirds, {"n": 0})) == 0.0
+    with pytest.raises(ValueError, match="whole numbers"):
+        evaluated(thirds, {"n": 4.5})
+
+
+def test_a_sum_in_mpmath_has_all_digits():
+    k, n = sp.symbols("k n")
+    with mpmath.workdps(50):
+        found = evaluate_mp(sp.Sum(1 / k, (k, 1, n)), {"n": 3})
+        assert abs(found - mpmath.mpf(11) / 6) < mpmath.mpf(10) ** -48
+
+
+@pytest.mark.parametrize(
+    "expr", [sp.Integral(1 / sp.Symbol("y"), (sp.Symbol("y"), 1, 2)), sp.zeta(sp.Symbol("x"))]
+)
+def test_an_expression_without_numpy_code_is_named(expr):
+    with pytest.raises(ValueError, match="must be built of operations of NumPy"):
+        evaluate(expr, {"x": 2.0})
+
+
+def test_a_division_by_zero_names_the_expression_and_the_values():
+    x = sp.Symbol("x")
+    with pytest.raises(ZeroDivisionError, match=r"1/x divides by zero at x=0.0"):
+        evaluate(1 / x, {"x": 0.0})

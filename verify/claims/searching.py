@@ -31,8 +31,15 @@ from verify.decisions.search import SearchResult
 from verify.procedures.base import Presentation, Profile
 from verify.procedures.search import Search
 from verify.proofs.certificate import Certificate, Inequality, certificate
-from verify.proofs.propositions import Everywhere, Proposition, Reduction, Sizes, substituted
-from verify.proofs.terms import Term, enclose, from_sympy, rational
+from verify.proofs.propositions import (
+    Everywhere,
+    Proposition,
+    Reduction,
+    Sizes,
+    substituted,
+    undeclared,
+)
+from verify.proofs.terms import Term, enclose, evaluated, from_sympy, rational
 
 #: Values that interval arithmetic takes as they are.
 Exact: TypeAlias = Mapping[str, float | int | str | Fraction]
@@ -145,6 +152,7 @@ def search(
     def symbols(point: Point) -> dict[str, Any]:
         return {**at(point), **given}
 
+    _require_declared(statement, observed, domain if at is dict else {}, everywhere)
     sizes = everywhere if isinstance(everywhere, Sizes) else Sizes(up_to="", each=())
     is_formula = isinstance(observed, sp.Expr)
     expr = _right_side(statement, given, measure)
@@ -179,6 +187,33 @@ def search(
         proof_is_enough=profile.name == "quick",
         present=present or _count_undecided,
     )
+
+
+def _require_declared(
+    statement: Statement,
+    observed: Observed,
+    domain: Domain | Ranges,
+    everywhere: Everywhere | Reduction | Sizes | None,
+) -> None:
+    r"""Refuse a symbol whose assumptions in SymPy do not hold in all of its range.
+
+    SymPy has simplified an expression of such a symbol already, e.g. :math:`\sqrt{x^2}` to x where
+    x is declared positive, so that another statement would be tried.
+    """
+    box = as_domain(domain) if domain else None
+    ranges = box.ranges if isinstance(box, Box) else {}
+    sides = [*(each.expr for each in statement.terms),
+             *(side for a in statement.assumptions for side in (a.left, a.right)),
+             *([observed] if isinstance(observed, sp.Expr) else [])]  # fmt: skip
+    if isinstance(everywhere, Everywhere | Reduction):
+        ranges = {**ranges, **everywhere.ranges}
+        sides += [side for side in (everywhere.left, everywhere.right) if side is not None]
+    for symbol in sorted({s for side in sides for s in side.free_symbols}, key=str):
+        if str(symbol) in ranges and (word := undeclared(symbol, ranges[str(symbol)])):
+            raise InvalidParameter(
+                f"{statement.id}: the symbol {symbol} is declared {word} in SymPy, and its range "
+                "holds other numbers; declare it without assumptions"
+            )
 
 
 def _is_provable(
@@ -252,24 +287,25 @@ def _proposition(
         return None
     if everywhere is not None:
         ranges, more = everywhere.ranges, everywhere.given
-        values: Mapping[str, Any] = {**constants, **everywhere.constants}
+        values: Mapping[str, Any] = {**_shares(constants), **everywhere.constants}
     elif isinstance(box, Box):
         ranges, more = box.ranges, ()
         try:
-            values = {**at({name: sp.Symbol(name) for name in ranges}), **constants}
+            values = {**at({name: sp.Symbol(name) for name in ranges}), **_shares(constants)}
         except TypeError:  # the symbols are computed by floats
             return None
     else:
         return None
+    put = partial(substituted, at=values, ranges=ranges)
     return Proposition(
         ranges=ranges,
         assumptions=(
-            *((substituted(a, values), substituted(b, values), False) for a, b in more),
-            *_assumed(statement, values),
+            *((put(a), put(b), False) for a, b in more),
+            *_assumed(statement, values, ranges),
         ),
-        left=substituted(left, values),
+        left=put(left),
         relation=statement.relation,
-        right=substituted(right, values),
+        right=put(right),
         declared=everywhere is not None,
         by="" if everywhere is None else everywhere.by,
         hints=() if everywhere is None else everywhere.hints,
@@ -279,12 +315,13 @@ def _proposition(
 
 
 def _assumed(
-    statement: Statement, values: Mapping[str, Any]
+    statement: Statement, values: Mapping[str, Any], ranges: Ranges
 ) -> Iterator[tuple[sp.Expr, sp.Expr, bool]]:
     """The statement's assumptions in other symbols, with the hidden constants' values."""
     for a in statement.assumptions:
         hidden = 1 if a.constant is None else values.get(str(a.constant), 1)
-        yield substituted(a.left, values), substituted(a.right * hidden, values), a.strict
+        left, right = (substituted(side, values, ranges) for side in (a.left, a.right * hidden))
+        yield left, right, a.strict
 
 
 def _reduced(
@@ -297,21 +334,22 @@ def _reduced(
     values: Mapping[str, Any] = {**_exact(constants), **reduction.constants}
     assumed = [
         each
-        for each in _assumed(statement, values)
+        for each in _assumed(statement, values, reduction.ranges)
         if {str(s) for side in each[:2] for s in side.free_symbols} <= {*reduction.ranges}
     ]
+    put = partial(substituted, at=values, ranges=reduction.ranges)
     right = reduction.right
     if right is None:
         right = _right_side(statement, _exact(constants), measure)
     return Proposition(
         ranges=reduction.ranges,
         assumptions=(
-            *((substituted(a, values), substituted(b, values), False) for a, b in reduction.given),
+            *((put(a), put(b), False) for a, b in reduction.given),
             *assumed,
         ),
-        left=substituted(reduction.left, values),
+        left=put(reduction.left),
         relation=statement.relation,
-        right=substituted(right, values),
+        right=put(right),
         declared=True,
         by=reduction.by,
         hints=reduction.hints,
@@ -325,12 +363,21 @@ def _exact(constants: Mapping[str, float]) -> dict[str, sp.Rational]:
     return {name: sp.Rational(repr(float(value))) for name, value in constants.items()}
 
 
+def _shares(constants: Mapping[str, float]) -> dict[str, Any]:
+    """`_exact`, but for whole numbers: floats compute with these without rounding.
+
+    A product with such a float keeps it as a factor, and certificates are found by their text.
+    """
+    whole = {name: value for name, value in constants.items() if float(value).is_integer()}
+    return {**_exact(constants), **whole}
+
+
 def _right_side(statement: Statement, constants: Mapping[str, Any], measure: Measure) -> sp.Expr:
     """The statement's expression, or its logarithm without underflow of its exponentials."""
     if not measure.logs:
         return statement.expr
     numbers = {c.symbol: constants[c.name] for c in statement.constants if c.name in constants}
-    return sp.expand_log(sp.log(statement.expr.subs(numbers).doit()), force=True)
+    return sp.expand_log(sp.log(evaluated(statement.expr.subs(numbers))), force=True)
 
 
 def _certify(

@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import mpmath
@@ -25,7 +26,7 @@ from trials.checks import InvalidParameter
 from verify.decisions.domain import Choice, Interval, IntRange, LogInterval, Range, Ranges
 from verify.proofs.arrays import Arrays, value_of
 from verify.proofs.lemmas import cited
-from verify.proofs.terms import neutral
+from verify.proofs.terms import evaluated, neutral
 
 #: A point of a search's domain.
 Point = Mapping[str, Any]
@@ -312,7 +313,62 @@ def _decimal(value: float) -> str:
     return str(Fraction(repr(value)))
 
 
-def substituted(expr: Any, at: Mapping[str, Any]) -> sp.Expr:
-    """An expression with symbols replaced by expressions or numbers, all at once."""
-    whole = sp.sympify(expr).doit()
-    return whole.xreplace({s: sp.sympify(at[str(s)]) for s in whole.free_symbols if str(s) in at})
+def substituted(expr: Any, at: Mapping[str, Any], ranges: Ranges) -> sp.Expr:
+    """An expression with symbols replaced by expressions or numbers, all at once.
+
+    Parameters
+    ----------
+    ranges : of the symbols after that, by which sums over an index are known to be ordered.
+    """
+    whole = sp.sympify(expr)
+    new = {s: sp.sympify(at[str(s)]) for s in whole.free_symbols if str(s) in at}
+    if whole.has(sp.Sum, sp.Product):  # an index stays, whatever its letter
+        whole = whole.subs(new, simultaneous=True)
+    else:
+        whole = whole.xreplace(new)
+    return evaluated(whole, partial(_is_ordered, ranges=ranges))
+
+
+def _is_ordered(each: sp.Expr, ranges: Ranges) -> bool:
+    """Whether the limits of a sum are whole numbers in order at all values of its symbols."""
+    return all(len(limit) == 3 and _is_room(limit[1], limit[2], ranges) for limit in each.limits)
+
+
+def _is_room(first: sp.Expr, last: sp.Expr, ranges: Ranges) -> bool:
+    """Whether both are linear in counts, whole, and the last is never below the first less one."""
+    symbols = sorted(first.free_symbols | last.free_symbols, key=str)
+    known = [r for s in symbols if isinstance(r := ranges.get(str(s)), IntRange)]
+    if len(known) < len(symbols):
+        return False
+    for side in (first, last):
+        factors = sp.Poly(side, *symbols).coeffs() if symbols else [side]
+        linear = not symbols or sp.Poly(side, *symbols).total_degree() <= 1
+        if not (linear and all(factor.is_Integer for factor in factors)):
+            return False
+    room = sp.expand(last - first)
+    lowest = {s: r.low if room.coeff(s) > 0 else r.high
+              for s, r in zip(symbols, known, strict=True)}  # fmt: skip
+    return bool(room.subs(lowest) >= -1)
+
+
+def undeclared(symbol: sp.Symbol, r: Range) -> str:
+    """An assumption of a symbol that some number of its range does not meet, empty without one."""
+    values = r.values if isinstance(r, Choice) else (r.low, r.high)
+    if any(isinstance(value, str) for value in values):
+        return ""
+    low, high = min(values), max(values)
+    above = low > 0 or isinstance(r, LogInterval)
+    whole = isinstance(r, IntRange) or all(float(value).is_integer() for value in values)
+    whole &= not isinstance(r, Interval | LogInterval) or low == high
+    has = {
+        "positive": above,
+        "nonnegative": above or low >= 0,
+        "negative": high < 0,
+        "nonpositive": high <= 0,
+        "nonzero": above or high < 0,
+        "integer": whole,
+        "even": whole and low == high and low % 2 == 0,
+        "odd": whole and low == high and low % 2 == 1,
+    }
+    declared = symbol.assumptions0
+    return next((word for word, met in has.items() if not met and declared.get(word)), "")

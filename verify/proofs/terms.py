@@ -88,8 +88,32 @@ def from_sympy(expr: sp.Expr, values: Mapping[str, float | int | str | Fraction]
     >>> from_sympy(sp.log(m) / 2, {"m": 10})
     ['*', '1/2', ['log', '10']]
     """
-    expr = sp.sympify(expr).doit()
-    return _converted(expr, values)
+    return _converted(evaluated(expr), values)
+
+
+def is_between_numbers(each: sp.Expr) -> bool:
+    """Whether a sum goes from a whole number to one that is not below it, or is empty after it."""
+    return all(
+        len(limit) == 3 and all(end.is_Integer for end in limit[1:]) and limit[2] - limit[1] >= -1
+        for limit in each.limits
+    )
+
+
+def evaluated(expr: Any, is_ordered: Callable[[sp.Expr], bool] = is_between_numbers) -> sp.Expr:
+    """An expression with its sums over an index in closed form, where this is their value.
+
+    A sum whose last index lies below its first one is empty.  SymPy's closed form is then the sum
+    over the indices between the two, with the other sign.  So a sum that is not known to be ordered
+    stays as it is, and is no exact term.  Integrals and limits stay as well, because SymPy
+    integrates over poles.
+
+    Parameters
+    ----------
+    is_ordered : of a sum or a product over an index.
+    """
+    whole = sp.sympify(expr)
+    ordered = all(map(is_ordered, whole.atoms(sp.Sum, sp.Product)))
+    return whole.doit() if ordered and not whole.has(sp.Integral, sp.Limit) else whole
 
 
 def neutral(expr: sp.Expr) -> Term:
@@ -101,8 +125,7 @@ def neutral(expr: sp.Expr) -> Term:
     >>> neutral(sp.sqrt(x) / 2)
     ['*', '1/2', ['^', 'x', '1/2']]
     """
-    term = _converted(sp.sympify(expr).doit(), None)
-    return checkers(term)
+    return checkers(_converted(evaluated(expr), None))
 
 
 def checkers(term: Term) -> Term:

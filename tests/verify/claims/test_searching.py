@@ -11,7 +11,7 @@ from bounds.statement import Assumption, Statement, Term
 from trials.checks import InvalidParameter
 from verify.claim import claim, row, table
 from verify.claims.searching import Proof, search
-from verify.decisions.domain import IntRange, LogInterval
+from verify.decisions.domain import Choice, Interval, IntRange, LogInterval
 from verify.decisions.measures import DIFFERENCE, LOG_PROBABILITY
 from verify.evidence import Verdict
 from verify.procedures.base import Profile
@@ -147,3 +147,122 @@ def test_a_table_shares_arguments_that_a_row_may_replace():
 def test_a_claim_has_the_id_of_its_statement():
     with pytest.raises(InvalidParameter, match="must have the id of its statement, which is 'toy"):
         claim("toy.hyperbola", STATEMENT)
+
+
+def _about(left, right, relation=r"\le"):
+    """A statement about x without assumptions."""
+    return replace(
+        STATEMENT, terms=(Term(name="bound", expr=right),), assumptions=(), relation=relation
+    )
+
+
+def test_a_sum_that_is_empty_somewhere_has_no_proof_by_its_closed_form():
+    """The sum of 1 from 5 to x is 0 for x = 0, and SymPy's closed form x - 4 is -4 there."""
+    k = sp.Symbol("k")
+    left, domain = sp.Sum(1, (k, 5, x)), {"x": IntRange(0, 10**6)}
+    found = search(_about(left, x - 4), PROFILE, left, domain)
+    with pytest.raises(InvalidParameter, match="exact term"):
+        found.proposition.statement()
+    evidence = found.decide(None, 0.0)
+    assert evidence.verdict is Verdict.REFUTED
+    assert evidence.witness.observed == 0.0
+    assert evidence.witness.bound < 0.0
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "r", "known"),
+    [
+        (1, x, IntRange(0, 9), True),  # empty for 0, right after its end
+        (5, x, IntRange(4, 9), True),
+        (5, x, IntRange(3, 9), False),
+        (x, 9, IntRange(0, 10), True),
+        (x, 9, IntRange(0, 11), False),
+        (1, x, Interval(1.0, 9.0), False),  # no whole number
+        (1, x / 2, IntRange(2, 9), False),
+        (1, x**2, IntRange(2, 9), False),
+        (x, 2 * x, IntRange(1, 9), True),
+        (x, 2 * x, IntRange(-2, 9), False),
+    ],
+)
+def test_a_closed_form_is_used_where_the_indices_are_in_order(first, last, r, known):
+    k = sp.Symbol("k")
+    left = sp.Sum(k, (k, first, last))
+    proposition = search(_about(left, x), PROFILE, left, {"x": r}).proposition
+    assert proposition.left.has(sp.Sum) is not known
+    if known:
+        ends = [int(sp.sympify(end).subs(x, 6)) for end in (first, last)]
+        assert proposition.left.subs(x, 6) == sum(range(ends[0], ends[1] + 1))
+
+
+def test_the_index_of_a_sum_may_have_the_letter_of_a_constant():
+    statement = _about(sp.Sum(y, (y, 1, x)) * y, x)
+    left = sp.Sum(y, (y, 1, x)) * y
+    domain = {"x": IntRange(1, 9)}
+    proposition = search(statement, PROFILE, left, domain, constants={"y": 3.0}).proposition
+    assert float(proposition.left.subs(x, 2)) == 9.0  # (1 + 2) 3
+
+
+def test_an_integral_over_a_pole_has_no_proof():
+    """SymPy takes the integral of y^-2 from -1 to 1 for -2, and it is infinite."""
+    left = sp.Integral(y**-2, (y, -1, x))
+    found = search(_about(left, sp.S.Zero), PROFILE, left, {"x": Interval(0.5, 1.0)})
+    with pytest.raises(InvalidParameter, match="exact term"):
+        found.proposition.statement()
+
+
+@pytest.mark.parametrize(
+    ("word", "r"),
+    [
+        ("positive", Interval(-1.0, 1.0)),
+        ("positive", Interval(0.0, 1.0)),
+        ("nonnegative", IntRange(-1, 1)),
+        ("negative", Interval(-1.0, 0.0)),
+        ("nonpositive", Interval(-1.0, 1.0)),
+        ("nonzero", IntRange(-1, 1)),
+        ("integer", Interval(0.0, 1.0)),
+        ("integer", Choice((1, 1.5))),
+        ("even", IntRange(0, 2)),
+        ("odd", IntRange(1, 3)),
+    ],
+)
+def test_a_symbol_that_sympy_takes_for_another_kind_of_number_is_refused(word, r):
+    """With x declared positive SymPy writes x for the root of x^2, and with it -x >= 0 as false."""
+    declared = sp.Symbol("x", **{word: True})
+    with pytest.raises(InvalidParameter, match=f"x is declared {word}"):
+        search(_about(declared, x), PROFILE, declared + 1, {"x": r})
+
+
+@pytest.mark.parametrize(
+    ("word", "r"),
+    [
+        ("positive", LogInterval(1e-9, 1.0)),
+        ("positive", IntRange(1, 3)),
+        ("nonnegative", Interval(0.0, 1.0)),
+        ("negative", Interval(-2.0, -1.0)),
+        ("nonzero", Interval(-2.0, -1.0)),
+        ("integer", IntRange(-3, 3)),
+        ("integer", Choice((1, 3.0))),
+        ("real", Interval(-2.0, -1.0)),
+        ("even", IntRange(2, 2)),
+    ],
+)
+def test_a_symbol_whose_range_meets_its_assumption_is_taken(word, r):
+    declared = sp.Symbol("x", **{word: True})
+    found = search(_about(declared, x), PROFILE, declared + 1, {"x": r})
+    assert found.sides({"x": 2})[0] == 3.0
+
+
+def test_constants_are_multiplied_as_decimals():
+    """A product of floats is 0.30000000000000004."""
+    statement = _about(3 * y * x, x)
+    found = search(statement, PROFILE, 3 * y * x, {"x": Interval(0.0, 1.0)}, constants={"y": 0.1})
+    assert found.proposition.left == sp.Rational(3, 10) * x
+
+
+def test_a_value_beyond_the_floats_ends_no_search():
+    """1/x is infinite for the smallest floats, and at least 1 for all x in (0, 1]."""
+    positive = Assumption(name="positive", left=x, right=sp.S.Zero, strict=True)
+    statement = replace(_about(1 / x, sp.S.One, r"\ge"), assumptions=(positive,))
+    found = search(statement, PROFILE, 1 / x, {"x": Interval(0.0, 1.0)})
+    assert found.sides({"x": 5e-324}) == (math.inf, 1.0)
+    assert found.decide(None, 0.0).verdict is Verdict.SUPPORTED
