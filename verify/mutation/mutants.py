@@ -181,7 +181,7 @@ def exponent_mutant(
     change = f"{symbol.name}^({abs(shift)}) {'more' if shift > 0 else 'less'}"
     power = symbol**shift
     expr = _evaluated(term.expr)
-    tails = [t for t in expr.atoms(sp.exp) if symbol in t.free_symbols]
+    tails = tuple(t for t in expr.atoms(sp.exp) if symbol in t.free_symbols)
     if not tails:
         changed, place = term.expr * power, ""
     else:
@@ -211,10 +211,11 @@ def _sign(expr: sp.Expr) -> int:
     return signs.pop() if len(signs) == 1 else 0
 
 
-def _falls_with(expr: sp.Expr, tails: Sequence[sp.Expr]) -> bool:
+@lru_cache(maxsize=1024)
+def _falls_with(expr: sp.Expr, tails: tuple[sp.Expr, ...]) -> bool:
     """Whether larger arguments of some exponentials make a term smaller.
 
-    They are taken to decay where nothing tells.
+    They are taken to decay where nothing tells.  All shifts of a symbol ask the same.
     """
     signs = set()
     for tail in tails:

@@ -112,9 +112,13 @@ class Search(Procedure):
 
     def fingerprint(self) -> Any:
         """The violation at random points inside the constraints."""
+        return list(self.violations())
+
+    def violations(self) -> Iterator[float]:
+        """The entries of the fingerprint, each computed when it is asked for."""
         points = as_domain(self.domain).sample(np.random.default_rng(0), 8 * _POINTS)
         inside = islice(filter(self.is_inside, points), _POINTS)
-        return [self.violation(point) for point in inside]
+        return map(self.violation, inside)
 
     def is_inside(self, point: Point) -> bool:
         """Whether a point meets the constraints."""
