@@ -22,6 +22,7 @@ Factored = tuple[flint.fmpq, list[tuple[Poly, int]]]  # a unit, and factors with
 NUMBER = re.compile(r"-?[0-9]{1,300}(/[0-9]{1,300})?")
 _ATOMS, _EXPONENT, _SIZE = 16, 64, 20_000
 TAIL = "chi-square"  # of q and x: the probability that a chi-square of q degrees exceeds x
+_ARITY = {"max": 2, "min": 2, "^": 2, TAIL: 2}
 
 
 class Rejected(ValueError):
@@ -50,8 +51,9 @@ def _rational(text: str) -> Fraction | None:
 def parts_of(term: Term) -> tuple[str, list[Term]]:
     """The operation of a term and its terms, in the right number."""
     op, *parts = term
-    arity = {"+": len(parts), "*": len(parts), "max": 2, "min": 2, "^": 2, TAIL: 2}.get(op, 1)
-    require(op in _BALLS and parts and len(parts) == arity, f"operation {op!r} is malformed")
+    arity = len(parts) if op in ("+", "*") else _ARITY.get(op, 1)
+    if op not in _BALLS or not parts or len(parts) != arity:
+        raise Rejected(f"operation {op!r} is malformed")
     if op == "^" and number(parts[1]) is None:  # x^y = exp(y log x)
         return "exp", [["*", parts[1], ["log", parts[0]]]]
     return op, parts
@@ -138,6 +140,11 @@ _BALLS: dict[str, Callable[..., flint.arb]] = {
 # -- Algebra ---------------------------------------------------------------------------------------
 
 
+#: Polynomials that were factored, by their context and their text.
+_FACTORED: dict[tuple[flint.fmpq_mpoly_ctx, str], Factored] = {}
+_KEPT = 4096  # of them
+
+
 class Algebra:
     """The terms of a goal as quotients of polynomials in its variables and in atoms.
 
@@ -187,12 +194,22 @@ class Algebra:
         """The factors of a polynomial, which is factored once, as its factors are not at all."""
         name = str(poly)
         if name not in self.factorings:
-            unit, factors = poly.factor()
+            unit, factors = self.found_factors(poly, name)
             self.factorings[name] = unit, factors
             for factor, _ in factors:
                 for side, turn in ((factor, flint.fmpq(1)), (-factor, flint.fmpq(-1))):
                     self.factorings.setdefault(str(side), (turn, [(factor, 1)]))
         return self.factorings[name]
+
+    def found_factors(self, poly: Poly, name: str) -> Factored:
+        """The factors that FLINT finds.  The goals of one proof ask for the same."""
+        found = _FACTORED.get((self.context, name))
+        if found is None:
+            found = poly.factor()
+            if len(_FACTORED) >= _KEPT:
+                _FACTORED.clear()
+            _FACTORED[self.context, name] = found
+        return found
 
     def note(self, poly: Poly, sign: str) -> None:
         """Keep the strongest that is known of a polynomial.  Factors > 0 do not count."""
@@ -204,7 +221,10 @@ class Algebra:
 
     def key(self, poly: Poly) -> str:
         """A name of a polynomial up to a positive factor."""
-        return str(poly if poly.is_zero() else poly / abs(poly.leading_coefficient()))
+        if poly.is_zero():
+            return str(poly)
+        lead = abs(poly.leading_coefficient())
+        return str(poly if lead == 1 else poly / lead)
 
     def known(self, poly: Poly) -> str:
         """What is noted of a polynomial."""
@@ -232,9 +252,7 @@ class Algebra:
             return noted
         for exponents, coefficient in poly.terms():
             signs = [
-                (self.signs.get(name, ("",))[0], e)
-                for name, e in zip(self.names, exponents, strict=True)
-                if e
+                (self.signs.get(self.names[i], ("",))[0], e) for i, e in enumerate(exponents) if e
             ]
             if coefficient < 0 or any(e % 2 and sign not in (">", ">=") for sign, e in signs):
                 return ""
@@ -265,10 +283,11 @@ class Algebra:
 
     def over(self, top: Poly, bottom: Poly) -> Quotient:
         """A quotient in lowest terms."""
-        top, bottom = self.reduced(top), self.reduced(bottom)
-        require(not bottom.is_zero(), "a term divides by zero")
+        top = self.reduced(top)
         if bottom.is_one():
             return top, bottom
+        bottom = self.reduced(bottom)
+        require(not bottom.is_zero(), "a term divides by zero")
         common = top.gcd(bottom)
         unit = (bottom / common).leading_coefficient()
         return top / common / unit, bottom / common / unit

@@ -18,8 +18,7 @@ from verify.proofs import algebra, checker, runs, sums
 #: Source text, and what stands in its place.
 FAULTS = (
     # what a term is
-    ('arity = {"+": len(parts), "*": len(parts), "max": 2, "min": 2, "^": 2, TAIL: 2}.get(op, 1)',
-     "arity = len(parts)"),
+    ('arity = len(parts) if op in ("+", "*") else _ARITY.get(op, 1)', "arity = len(parts)"),
     ('return "exp", [["*", parts[1], ["log", parts[0]]]]',
      'return "exp", [["*", parts[1], ["log", ["^", parts[0], "2"]]]]'),
     ('return left if right == "0" else ["+", left, ["*", "-1", right]]', "return left"),
@@ -61,7 +60,7 @@ FAULTS = (
     ('elif self.sign(factor) != ">" and (times % 2 or relation == ">="):',
      'elif self.sign(factor) != ">" and times % 2:'),
     ('best = ">" if {old, s} == {">=", "!="} else max(old, s, key=order.index)', 'best = ">"'),
-    ("poly / abs(poly.leading_coefficient())", "poly / poly.leading_coefficient()"),
+    ("lead = abs(poly.leading_coefficient())", "lead = poly.leading_coefficient()"),
     ("positive, strict = unit > 0, True", "positive, strict = True, True"),
     ("if times % 2 and not (up or down):\n                return found",
      "if times % 2 and not (up or down):\n                continue"),
