@@ -79,7 +79,9 @@ THEOREM_1 = THEOREM_1_AS_PRINTED.variant(
     "Theorem 1, (1), corrected",
     assumptions=(*CLOSENESS, balanced(2), *ASSUMPTION_2),
     reading=(
-        f"{MEAN_STEP} $\\alpha$ is that of the step itself, also in Assumption 2. {NO_STRANGERS}"
+        f"{MEAN_STEP} $\\alpha$ is that of the step itself, also in Assumption 2. {NO_STRANGERS} "
+        "So no change of it is seen. The floor over $\\sqrt k$ is true as well: the noise is that "
+        "of $p_jm$ clients, of order $\\sigma\\sqrt{d/(pmn')}$, and $pk\\le1$."
     ),
     uses=(
         "ifca.eq2",

@@ -234,7 +234,7 @@ THEOREM_1_MSE = statement(
         "paper's outline, with $P(\\Psi^c)\\le2m/n^3$. The mean's error is that of odcl.lemma4 "
         "with $\\rho=\\frac12$. It is tried on a design that shows one of $d$ coordinates a "
         "sample. There the terms of order $n^{-2}$ are below a hundredth of the first, so that "
-        "the trials are of the first."
+        "the trials are of the first, and tell no change of the others."
     ),
     uses=("odcl.psi-prob", "odcl.lemma4", "odcl.eq11"),
 )

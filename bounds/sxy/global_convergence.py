@@ -58,16 +58,15 @@ GLOBAL = statement(
     kind="probability",
     quantifiers=r"\forall\theta_0,\norm{\theta_0}\le R",
     observed=r"d(\hat\theta,\theta^*)",
-    terms=(Term(name="floor", expr=C_2 * floor),),
+    terms=(Term(name="floor", expr=C_2 * sp.sqrt(kappa) * floor),),
     failure=k * sp.exp(-d),
     constants=(prefactor(C_2, "prefactor of the error of known labels"),),
     reading=(
-        "The limit is a multiple of $\\sigma\\sqrt{d/(\\rho N)}$, the error of known labels, which "
-        "is below (18). Features are Gaussian with covariance $I$. With fewer clusters and "
-        "features Phase 2 alone arrives often enough from random starts, and with more a failure "
-        "is rarer than the trials resolve. The limit is some ten times the largest distance seen. "
-        "So the trials, with four clusters and features at most, do not tell a further factor "
-        "$1/k$ or $1/d$."
+        "The limit is a multiple of $\\sigma\\sqrt{\\kappa d/(\\rho N)}$, the error of known "
+        "labels, which is below (18). Features are Gaussian with covariance $I$. With fewer "
+        "clusters and features Phase 2 alone arrives often enough from random starts, and with "
+        "more a failure is rarer than the trials resolve. They do not tell $\\kappa$ from one: "
+        "with five local steps the error is hardly larger than with one."
     ),
     uses=("sxy.thm2-contraction",),
 )

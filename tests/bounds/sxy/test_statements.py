@@ -170,7 +170,7 @@ BOUNDS = {
         v["C_2"] * v["sigma"] * v["kappa"] / v["rho"] * entropy(v["nu"])
     ),
     "thm3-rounds": lambda v: v["C_2"] * v["sigma"] * v["kappa"] / v["rho"] * entropy(v["nu"]),
-    "thm3-global": lambda v: v["C_2"] * v["floor"],
+    "thm3-global": lambda v: v["C_2"] * sqrt(v["kappa"]) * v["floor"],
     "ifca-restarts-ball": lambda v: v["d"] * v["k"] * (log(4) - log(3)),
     "eq35": lambda v: v["alpha"] / 3 * v["Delta"] ** 2,
     "lemma10": lambda v: (

@@ -70,7 +70,7 @@ DELTA = Real(
 _COMMON: dict[str, Integer | Real | Options] = {
     "m": Integer(2, 10**15, default=1000, meaning="clients"),
     "n": Integer(1, 10**15, default=1000, meaning="fresh samples of a client"),
-    "k": Integer(2, 64, default=2, meaning="clusters"),
+    "k": Integer(2, 1000, default=2, meaning="clusters"),
     "d": Integer(1, 1000, default=2, meaning="dimension"),
     "ratio": Real(1.0, 1e9, default=1.0, meaning="size of the largest cluster over the smallest"),
     "Delta": Real(0.0, 1e6, default=1.0, meaning="distance of two optima", open_low=True),

@@ -39,6 +39,8 @@ from trials.run.experiment import add_experiment, each_trial
 
 STARTS = ("zero", "optimum", "mean", "edge")
 SUCCESS = 0.1
+STEP = 0.9
+"""The local step of Phase 2 over the largest one that is stable."""
 
 
 def subspace_fits(cell: Params) -> None:
@@ -118,7 +120,7 @@ def refine(
         data=clients.data,
         start=start,
         update="fedavg",
-        step_size=0.9 / float(spectra.largest.max()),
+        step_size=STEP / float(spectra.largest.max()),
         n_rounds=params["rounds_2"],
         n_local_steps=s,
         spectra=spectra,

@@ -309,16 +309,38 @@ def rare_strangers() -> list[Params]:
 
 
 def many_rivals() -> list[Params]:
-    """A stranger more often than the step may fail, of 63 other clusters or in many dimensions.
+    """A stranger more often than the step may fail, of many other clusters or in many dimensions.
 
     There is hardly any noise.  The more clusters there are, the more clients may come, and in any
     dimension a stranger pulls as far.  So no bound on its pull falls with k or d.  With this
-    closeness the gap of Lemma 3 is nearly attained for all clusters at once.
+    closeness the gap of Lemma 3 is nearly attained for all clusters at once.  With 1,000 clusters a
+    bound over the root of k is below one stranger's pull.
     """
     shape = {**_PLAIN, "alpha": 0.49, "delta": 0.1, "start": "optimum"}
-    sizes = ({"k": 64, "d": 63, "Delta": 1.4}, {"d": 1_000, "Delta": 1.9})
+    sizes = (
+        {"k": 64, "d": 63, "Delta": 1.4},
+        {"d": 1_000, "Delta": 1.9},
+        {"k": 1_000, "d": 999, "Delta": 1.4},
+    )
     mean = more_often(shape["delta"], 1.6)
     return [_noisy(with_strangers({**shape, **size}, mean), 1e-12) for size in sizes]
+
+
+def half_of_all() -> Params:
+    """The noise of a cluster with half of all clients, beside 999 others at their optima.
+
+    The largest share is then so far above 1/(k^2 p) that a floor over k is below its noise.
+    """
+    shape = {"k": 1_000, "d": 1_000, "shape": "one-large", "ratio": 999.0, "cluster": "largest"}
+    cell = {**_PLAIN, **shape, "delta": 0.9, "start": "optimum"}
+    return _noisy(with_strangers(cell, TINY), 1.0)
+
+
+def many_jumps() -> Params:
+    """Strangers' jumps more often than the step may fail, of 63 other clusters."""
+    shape = {"k": 64, "d": 63, "Delta": 1.4, "alpha": 0.49, "delta": 0.1, "start": "optimum"}
+    rare = more_often(0.1)
+    return {**_noisy(with_strangers({**_PLAIN, **shape}, 10.0), _RULES), "rare": rare}
 
 
 def far_cells() -> list[Params]:

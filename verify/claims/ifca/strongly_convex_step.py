@@ -48,7 +48,9 @@ from verify.claims.ifca.ruling_cells import (
     crowd_cells,
     far_cells,
     far_part_cells,
+    half_of_all,
     informing_cells,
+    many_jumps,
     many_rivals,
     noise_cells,
     part_cells,
@@ -359,7 +361,12 @@ STEP = table(
         hidden=HIDDEN,
         **_PULL,
     ),
-    row("ifca.eq32-sharp", ss.EQ_32_SHARP, more=(*_parts(1.0, 7), *many_rivals()), **_PULL),
+    row(
+        "ifca.eq32-sharp",
+        ss.EQ_32_SHARP,
+        more=(*_parts(1.0, 7), *many_rivals(), many_jumps()),
+        **_PULL,
+    ),
     row(
         "ifca.thm2",
         ss.THEOREM_2,
@@ -370,6 +377,7 @@ STEP = table(
             *quiet_cells(12, 13),
             *far_cells(),
             *many_rivals(),
+            half_of_all(),
             *small_failure_cells(),
         ),
         most=131_072,  # delta goes down to 1.5e-4, and by the law to 1e-8

@@ -71,7 +71,8 @@ def test_a_stranger_of_many_rivals_pulls_further_than_a_bound_that_falls_with_k_
 
     X = eta^2/(Delta^4 alpha^2 lambda^2 n) is below delta/m, and it comes in 15 % of all steps.
     """
-    for cell, factor in zip(ruling_cells.many_rivals(), (64.0, 1_000**0.5), strict=True):
+    factors = (64.0, 1_000**0.5, 1_000.0)
+    for cell, factor in zip(ruling_cells.many_rivals(), factors, strict=True):
         full = strongly_convex.SC_STEP.check(cell)
         assert factor in (full["k"], full["d"] ** 0.5)
         X = full["eta"] ** 2 / (full["Delta"] ** 4 * full["alpha"] ** 2 * full["n"])
@@ -85,3 +86,52 @@ def test_a_stranger_of_many_rivals_pulls_further_than_a_bound_that_falls_with_k_
         came = found["strangers"] == 1
         assert 0 < came.sum() < 64
         assert found["after"][came] == pytest.approx(one, rel=1e-3)
+
+
+def part_of_strangers(full):
+    """The two terms of ifca.eq32-sharp for 1 - p_j = 1 - 1/k, lambda = L = 1 and theta_max."""
+    X = full["eta"] ** 2 / (full["Delta"] ** 4 * full["alpha"] ** 2 * full["n"])
+    others = 1 - 1 / full["k"]
+    longest = full["Delta"] * np.sqrt((full["k"] - 1) / (2 * full["k"]))
+    noise = full["v"] * np.sqrt(8 * X * others / (full["delta"] * full["m"] * full["n"]))
+    return 24 * longest * X * others / full["delta"], noise
+
+
+def test_one_of_a_thousand_rivals_pulls_further_than_the_sharp_pull_over_the_root_of_k():
+    """A stranger stands at its own optimum, Delta from the model, and is one of m clients."""
+    full = strongly_convex.SC_STEP.check(ruling_cells.many_rivals()[-1])
+    assert full["k"] == 1_000
+    pull, noise = part_of_strangers(full)
+    one = full["Delta"] / full["m"]
+    assert noise < 1e-6 * pull
+    assert pull / np.sqrt(1_000) < one < pull / (1 + np.log(1_000))
+
+
+def test_a_jump_of_64_clusters_exceeds_the_sharp_fluctuation_over_the_root_or_logarithm_of_k():
+    """The first jump is the deviation over sqrt(rare), less the mean of all jumps."""
+    full = strongly_convex.SC_STEP.check(ruling_cells.many_jumps())
+    pull, noise = part_of_strangers(full)
+    assert pull < 1e-4 * noise
+    counts = strongly_convex.sizes(full)
+    wrong = wrong_label(strongly_convex.gap(full), full["eta"], full["n"], full["k"])
+    strangers = (full["m"] - counts[0]) * wrong / (full["k"] - 1)
+    deviation = full["v"] * np.sqrt(strangers / full["n"]) / full["m"]
+    jump = deviation * (1 / np.sqrt(full["rare"]) - np.sqrt(full["rare"]))
+    assert 1.2 * noise / (1 + np.log(64)) < jump < noise
+    assert 1 - np.exp(-full["rare"]) > 1.15 * full["delta"]
+
+
+@pytest.mark.statistical
+def test_the_noise_of_half_of_all_clients_exceeds_a_floor_over_the_number_of_clusters():
+    """c0 = 8, and p = 1/1998.  The squared noise has a mean of p_j v^2/(m n) in 1,000 dimensions.
+
+    Its deviation is the share sqrt(2/1000) of it, so that a tenth is more than two deviations, and
+    the mean of 64 trials lies within a twentieth of one with probability 1 - 1e-15.
+    """
+    full = strongly_convex.SC_STEP.check(ruling_cells.half_of_all())
+    unit = full["v"] / np.sqrt(full["m"] * full["n"])
+    floor = 8 * unit / full["delta"] * np.sqrt(1_998)
+    after = trials_of(full, 64)["after"]
+    assert np.mean(after**2) == pytest.approx(unit**2 / 2, rel=0.05)
+    assert floor / 1_000 < after.min()
+    assert after.max() < floor / np.sqrt(1_000)
