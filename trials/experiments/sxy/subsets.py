@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trials.checks import MAX_DRAWN, FloatArray, check_drawn
+from trials.checks import MAX_DRAWN, BoolArray, FloatArray, IntArray, check_drawn
 from trials.experiments.sxy.deviation import SIZES, sizes_of
 from trials.parameters import Integer, Real
 from trials.run.cell import Params
@@ -27,26 +27,38 @@ def rows_fit(cell: Params) -> None:
     check_drawn("features M n d", cell["M"] * max(cell["n"], cell["n_large"]) * cell["d"])
 
 
+def _densest(squares: FloatArray, sizes: FloatArray, budget: float) -> IntArray:
+    """The clients that a budget may reach, by their squares a row, the largest first.
+
+    A budget of few rows needs the order of few clients, and not of all M.
+    """
+    ranks = -squares / sizes
+    most = int(budget / sizes.min()) + 2
+    if most >= sizes.size:
+        return np.argsort(ranks)
+    few = np.argpartition(ranks, most)[:most]
+    return np.asarray(few[np.argsort(ranks[few])])
+
+
 def best_share(squares: FloatArray, sizes: FloatArray, budget: float) -> float:
     """The largest sum of squares (M,) of clients of at most ``budget`` rows, the last in part."""
-    order = np.argsort(-squares / sizes)
+    order = _densest(squares, sizes, budget)
     rows = np.cumsum(sizes[order])
     whole = int(np.searchsorted(rows, budget * (1 + 1e-12), side="right"))
     total = float(squares[order[:whole]].sum())
-    if whole < sizes.size:
+    if whole < order.size:
         spare = budget - (rows[whole - 1] if whole else 0.0)
         last = order[whole]
         total += float(squares[last] * spare / sizes[last])
     return total
 
 
-def _choose(squares: FloatArray, sizes: FloatArray, budget: float) -> FloatArray:
-    """Clients (M,) as 0 or 1: the best whole ones."""
-    order = np.argsort(-squares / sizes)
-    whole = np.cumsum(sizes[order]) <= budget * (1 + 1e-12)
-    mask = np.zeros(sizes.size)
-    mask[order[whole]] = 1.0
-    return mask
+def _choose(squares: FloatArray, sizes: FloatArray, budget: float) -> BoolArray:
+    """Whether each client (M,) is one of the best whole ones."""
+    order = _densest(squares, sizes, budget)
+    chosen = np.zeros(sizes.size, dtype=np.bool_)
+    chosen[order[np.cumsum(sizes[order]) <= budget * (1 + 1e-12)]] = True
+    return chosen
 
 
 def _largest_features(params: Params, sizes: FloatArray, rng: np.random.Generator) -> float:
@@ -54,13 +66,14 @@ def _largest_features(params: Params, sizes: FloatArray, rng: np.random.Generato
     budget = params["nu"] * sizes.sum()
     if params["d"] == 1:
         return best_share(rng.chisquare(sizes), sizes, budget)
-    owners = np.repeat(np.arange(sizes.size), sizes.astype(int))
-    x = rng.standard_normal((owners.size, params["d"]))
+    rows = sizes.astype(np.int64)
+    first = np.cumsum(rows) - rows
+    x = rng.standard_normal((int(rows.sum()), params["d"]))
     direction = np.linalg.eigh(x.T @ x)[1][:, -1]
     best = 0.0
     for _ in range(_TURNS):
-        squares = np.bincount(owners, (x @ direction) ** 2, sizes.size).astype(np.float64)
-        kept = x[_choose(squares, sizes, budget)[owners] > 0]
+        squares = np.add.reduceat((x @ direction) ** 2, first)
+        kept = x[np.repeat(_choose(squares, sizes, budget), rows)]
         if not len(kept):
             return best
         values, vectors = np.linalg.eigh(kept.T @ kept)
