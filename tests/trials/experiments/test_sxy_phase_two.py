@@ -191,7 +191,6 @@ def test_the_limits_of_the_deviation_hold_the_supremum_on_a_fine_grid():
     params = deviation.BALL.check({"M": 12, "n": 1, "n_many": 3, "n_large": 6, "sigma": 0.7})
     for seed in range(5):
         lower, upper = deviation._one_supremum(params, np.random.default_rng(seed))
-        (ball,) = deviation._largest_in_ball(params, np.random.default_rng(seed))
         # the same draws again
         sizes, labels, r = deviation._draw_sides(params, np.random.default_rng(seed))
         optima = np.where(labels == 0, -0.5, 0.5)
@@ -202,8 +201,51 @@ def test_the_limits_of_the_deviation_hold_the_supremum_on_a_fine_grid():
         largest = np.abs((wrong - expected) @ sizes).max() / sizes.sum()
         assert lower <= largest + 1e-3  # the grid may miss a jump
         assert largest <= upper + 1e-12
-        near = np.abs(c) <= 0.1
-        assert ball == pytest.approx((wrong[near] @ sizes).max() / sizes.sum())
+
+
+def largest_in_the_ball(params, rng):
+    """The largest share of wrong rows over all middles in the ball, from places of all clients."""
+    sizes, labels, r = deviation._draw_sides(params, rng)
+    reach = params["near"] * params["Delta"]
+    c = np.concatenate([[-reach, reach], r[np.abs(r) <= reach]])[:, None]
+    wrong = np.where(labels == 0, r >= c, r <= c)  # the supremum is reached at a client
+    return (wrong @ sizes).max() / sizes.sum()
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        {"M": 41, "n": 3, "near": 0.3},
+        {"M": 40, "n": 2, "n_many": 9, "n_large": 5, "near": 0.2, "sigma": 0.7},
+        {"M": 400, "n": 30, "near": 0.45, "Delta": 3.0},  # most points of the interval are lost
+        {"M": 60, "n": 1, "near": 0.5},  # the ball ends at the optima
+    ],
+)
+def test_the_clients_in_a_ball_have_the_law_of_clients_that_are_all_drawn(cell):
+    """Against places of all clients, two samples; false alarms 1e-6 for each cell."""
+    params, rng = deviation.BALL.check(cell), np.random.default_rng(11)
+    new = [deviation._largest_in_ball(params, rng)[0] for _ in range(600)]
+    old = [largest_in_the_ball(params, rng) for _ in range(600)]
+    assert stats.ks_2samp(new, old).pvalue > 5e-7
+    assert stats.ttest_ind(new, old).pvalue > 5e-7
+
+
+def test_the_places_in_an_interval_have_students_law_given_the_interval():
+    """Kept uniform points, and inversion where most would be lost; false alarms 1e-6."""
+    rng = np.random.default_rng(12)
+    for n, low, high in ((1.0, 0.0, 0.5), (7.0, 1.0, 1.6), (40.0, 0.5, 30.0)):
+        law = stats.t(n)
+        found = law.cdf(deviation._between(rng, n, low, high, 2000))
+        inside = stats.uniform(law.cdf(low), law.cdf(high) - law.cdf(low))
+        assert len(found) == 2000
+        assert stats.kstest(found, inside.cdf).pvalue > 3e-7
+
+
+def test_a_ball_without_a_width_holds_nobody():
+    params = deviation.BALL.check({"M": 30, "n": 4, "near": 0.0})
+    found = [deviation._largest_in_ball(params, np.random.default_rng(s))[0] for s in range(200)]
+    wrong = stats.binom(30, stats.t(4).sf(1.0))  # all clients on the wrong side of the middle
+    assert np.mean(found) * 30 == pytest.approx(wrong.mean(), abs=6 * wrong.std() / math.sqrt(200))
 
 
 @pytest.mark.parametrize(

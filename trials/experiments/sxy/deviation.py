@@ -15,9 +15,10 @@ both models.  So :math:`G_j` depends on the middle alone, and :math:`(r_i-\theta
 * ``lower``, ``upper``: limits of :math:`\sup_\theta|G_1-EG_1|/N`.  They differ by what the
   expectation may do between two neighbouring clients.
 
-``sxy.ball`` (design 250): the same clients.  Only those in the ball have to be put in order.
+``sxy.ball`` (design 250): the same clients, of which only those in the ball are drawn one by one.
 
-* ``ball``: the largest :math:`N_{S_j}/N` over models within ``near`` Delta of their optima.
+* ``ball``: the largest :math:`N_{S_j}/N` over models within ``near`` Delta of their optima.  The
+  counts on its two sides are multinomial, and the places inside are drawn given their number.
 
 ``sxy.deviation-direction`` (design 243): two clusters in d + 1 dimensions, models v and -v with v
 orthogonal to both optima, where every label is wrong with probability one half.  Given a client's
@@ -138,6 +139,7 @@ WEIGHTED_SUP = add_experiment(
 
 _NODES = 2048
 _FAR = 9.0  # beyond, a tail is below 1e-18
+_LEAST_KEPT = 0.2  # of uniform points in an interval: below, its points are found by inversion
 _FEW = 12.0  # degrees of freedom from which the density in s is smooth enough
 
 
@@ -237,14 +239,52 @@ UNIFORM = add_experiment(
 )
 
 
+def _between(rng: np.random.Generator, n: float, low: float, high: float, count: int) -> FloatArray:
+    """``count`` values of Student's law with n degrees between 0 <= low and high.
+
+    The density falls from ``low`` on.  So uniform points are kept in proportion to it, unless most
+    would be lost.
+    """
+    if not count:
+        return np.empty(0)
+    far, near = special.stdtr(n, [-high, -low])
+    peak = math.exp(-0.5 * (n + 1.0) * math.log1p(low * low / n))
+    peak /= math.sqrt(n) * special.beta(0.5, 0.5 * n)
+    if near - far < _LEAST_KEPT * peak * (high - low):
+        return np.asarray(-special.stdtrit(n, rng.uniform(far, near, count)))
+    kept, found = (near - far) / (peak * (high - low)), np.empty(0)
+    while found.size < count:
+        at = rng.uniform(low, high, int(1.05 * (count - found.size) / kept) + 16)
+        falls = np.log1p((at * at - low * low) / (n + low * low)) * (-0.5 * (n + 1.0))
+        found = np.append(found, at[rng.random(at.size) < np.exp(falls)])
+    return found[:count]
+
+
 def _largest_in_ball(params: Params, rng: np.random.Generator) -> tuple[float]:
-    sizes, labels, r = _draw_sides(params, rng)
-    reach = params["near"] * params["Delta"]
-    jumps = np.where(labels == 0, -sizes, sizes)
-    inside = np.flatnonzero(np.abs(r) <= reach)
-    at_left = sizes[labels == 0].sum() + jumps[r < -reach].sum()
-    steps = np.cumsum(jumps[inside[np.argsort(r[inside])]])
-    return ((at_left + steps.max(initial=0.0)) / sizes.sum(),)
+    """The largest error with the middle in the ball, from the clients that the ball holds.
+
+    The others count by the side on which they are.  Clients of the second cluster are those of the
+    first one, mirrored.
+    """
+    m, many = params["M"], params["n_many"]
+    in_first = (m + 1) // 2
+    large = int(rng.hypergeometric(in_first, m - in_first, many)) if many else 0
+    counts = {params["n_large"]: (large, many - large)} if many else {}
+    rest = in_first - large, m - in_first - (many - large)
+    half, reach = 0.5 * params["Delta"], params["near"] * params["Delta"]
+    start, places, jumps = 0.0, [], []
+    for size, of_clusters in (*counts.items(), (params["n"], rest)):
+        scale = params["sigma"] / math.sqrt(size)
+        low, high = (half - reach) / scale, (half + reach) / scale
+        far, near = special.stdtr(size, [-high, -low])
+        for count, side in zip(of_clusters, (1.0, -1.0), strict=True):
+            _, inside, beyond = rng.multinomial(count, [1.0 - near, near - far, far])
+            start += size * (beyond + (inside if side > 0 else 0))
+            places.append(side * (scale * _between(rng, size, low, high, inside) - half))
+            jumps.append(np.full(inside, -side * size))
+    order = np.argsort(np.concatenate(places))
+    steps = np.cumsum(np.concatenate(jumps)[order])
+    return ((start + steps.max(initial=0.0)) / sizes_of(params).sum(),)
 
 
 BALL = add_experiment(
