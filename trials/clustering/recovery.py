@@ -122,6 +122,8 @@ def first_merge(means: FloatArray, labels: IntArray) -> Bracket:
     if np.unique(means, axis=0).shape[0] < means.shape[0]:
         return Bracket(low=0.0, high=0.0)
     events = [e for e in _of_masses(means, labels).merges if e.upper > 0.0]
+    if not events:  # the penalties of such means are below the least float
+        return Bracket(low=0.0, high=math.ulp(0.0))
     return Bracket(
         low=min(e.lower if len(e.children) == 2 else e.apart for e in events),
         high=min(e.upper for e in events),

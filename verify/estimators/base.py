@@ -23,6 +23,7 @@ from trials.checks import (
     require_open,
     shown,
 )
+from trials.clustering.units import own_units
 from trials.models.clients import ClientData
 from trials.models.losses import LogisticLoss
 from verify.estimators.losses import client_losses, loss_of
@@ -201,9 +202,12 @@ class FederatedEstimator(BaseEstimator):  # type: ignore[misc]
             )
         labels, scored = self._places(features, self._responses(target, known=True), clients)
         found = self._answer(self._products(features[scored], labels[scored]))
-        measure = accuracy_score if self._is_classifier() else r2_score
         kept = None if weight is None else weight[scored]
-        return float(measure(target[scored], found, sample_weight=kept))
+        if self._is_classifier():
+            return float(accuracy_score(target[scored], found, sample_weight=kept))
+        # R^2 squares the responses.  Tiny ones get a unit in which the squares do not vanish.
+        unit = own_units(np.stack([target[scored], found])[None])
+        return float(r2_score(target[scored] / unit, found / unit, sample_weight=kept))
 
     # -- parts -----------------------------------------------------------------------------------
 

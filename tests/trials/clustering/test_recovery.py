@@ -169,3 +169,10 @@ def test_means_that_share_coordinates_are_no_equal_means():
     """The corners of a square: two coordinates for four means."""
     window = recovery_window([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], [0, 1, 2, 3])
     assert 0.0 < window.merged.low <= window.merged.high
+
+
+def test_means_that_differ_by_the_least_float_merge_at_a_penalty_below_it():
+    """Clusters of four points, x apart, merge at x/8, no float where x is the least one."""
+    least = np.nextafter(0.0, 1.0)
+    window = recovery_window([[0.0]] * 4 + [[least]] * 4, [0] * 4 + [1] * 4)
+    assert (window.merged.low, window.merged.high) == (0.0, least)

@@ -596,3 +596,15 @@ def test_every_public_name_is_loaded_when_asked_for():
         assert getattr(estimators, name).__name__ == name
     with pytest.raises(AttributeError, match="has no attribute 'Ifca'"):
         _ = estimators.Ifca
+
+
+@pytest.mark.parametrize("power", [-1000, -600, 0, 300])
+def test_a_score_does_not_depend_on_the_unit_of_the_responses(power):
+    """R^2 is a ratio of squares.  Those of responses of 1e-300 vanish, and the score was 1."""
+    x, y, of = ragged()
+    unit = 2.0**power
+    fit = GlobalModel().fit(x, y * unit, clients=of)
+    found = fit.predict(x, clients=of) / unit
+    r2 = 1.0 - ((y - found) ** 2).sum() / ((y - y.mean()) ** 2).sum()
+    assert r2 < 0.9
+    assert fit.score(x, y * unit, clients=of) == pytest.approx(r2, rel=1e-9)
