@@ -15,7 +15,7 @@ from tests.faults.__main__ import _words, again
 from tests.faults.judged import EQUIVALENT, reason
 from tests.faults.known import KNOWN, known_faults
 from tests.faults.meaning import MEANINGS, meaning_faults
-from tests.faults.nearest import MOST_CLAIMS, MOST_RECORDS, Nearest
+from tests.faults.nearest import MOST_CLAIMS, MOST_RECORDS, Nearest, imported
 from tests.faults.page import log, meaning_section, page, read, survivors
 from tests.faults.planting import Fault, faults_in, located, modules
 from tests.faults.running import Workshop
@@ -174,6 +174,40 @@ def test_numbers_that_a_claim_lists_are_choices_and_numbers_in_formulas_are_not(
 def nearest_tests() -> Nearest:
     """The tests of this tree: every file is read once."""
     return Nearest(ROOT)
+
+
+IMPORTS = '''"""Text.
+
+from here to there
+import of goods
+"""
+import a.b, c as d
+from e.f import (
+    g,  # a comment
+    h as i,
+)
+from . import beside
+
+def inner():
+    from j import k
+'''
+
+
+def test_what_a_file_imports_is_read_off_its_lines() -> None:
+    """In brackets and in functions as well.  Prose that begins so, and a folder's own, is none."""
+    assert imported(IMPORTS) == {"a.b", "c", "e.f", "e.f.g", "e.f.h", "j", "j.k"}
+    own = imported((ROOT / "verify/deciding.py").read_text())
+    assert own == {name for each in ast.walk(ast.parse((ROOT / "verify/deciding.py").read_text()))
+                   for name in names_imported_by(each)}  # fmt: skip
+
+
+def names_imported_by(node: ast.AST) -> list[str]:
+    """The names of one statement, by the parser."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom) and node.module:
+        return [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return []
 
 
 def test_a_module_is_shown_to_its_mirror_first_and_to_its_papers_claims() -> None:
