@@ -30,6 +30,10 @@ def compare(
     quantile a cell shows depends on the probability that budget and level resolve.  Two different
     quantiles of the same cell are not compared.
 
+    The bound of a cell must agree in the same way whatever the seeds and the numbers of trials are.
+    Constants that are fitted to the trials move a bound with them.  Such a bound is compared only
+    where all cells of the claim have equal streams.
+
     Parameters
     ----------
     common : compare the claims that both runs hold, and no others.
@@ -62,15 +66,19 @@ def _said(evidence: Mapping[str, Any]) -> str:
 
 
 def rounding(run: RunStore, baseline: RunStore, rtol: float | None = None) -> float:
-    """The largest relative distance of observed values that agree to rounding, or to ``rtol``."""
+    """The largest relative distance of values that agree to rounding, or to ``rtol``.
+
+    They are observed values and bounds of equal streams.
+    """
     if run.root_seed != baseline.root_seed:
         return 0.0
     mine, theirs = claim_documents(run), claim_documents(baseline)
     apart = [
-        distance(new["observed"], old["observed"])
+        distance(new[side], old[side])
         for name in mine.keys() & theirs.keys()
         for new, old in _pairs(mine[name]["evidence"], theirs[name]["evidence"])
-        if _is_same_work(new, old)
+        for side in ("observed", "bound")
+        if _is_same_work(new, old) and None not in (new[side], old[side])
     ]
     return max((one for one in apart if one <= (ROUNDING if rtol is None else rtol)), default=0.0)
 
@@ -122,40 +130,66 @@ def _pairs(
 def _is_same_work(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
     """Whether equal seeds give these two cells equal values."""
     same_quantile = new.get("quantile") == old.get("quantile")
-    return bool(
-        same_quantile
-        and new["n_trials"] == old["n_trials"]
-        and None not in (new["observed"], old["observed"])
-    )
+    return bool(same_quantile and new["n_trials"] == old["n_trials"])
 
 
 def _cells(new: dict[str, Any], old: dict[str, Any], same_seed: bool, allowed: float) -> list[str]:
     lines = []
     known = {_key(cell): cell for cell in old["cells"]}
+    bounds = _have_comparable_bounds(new, old, same_seed)
     for cell in new["cells"]:
         before = known.pop(_key(cell), None)
         if before is None:
             lines.append(f"{_key(cell)}: a cell that the baseline lacks")
-        elif cell.get("quantile") != before.get("quantile"):
             continue
-        elif same_seed and cell["n_trials"] == before["n_trials"]:
-            if cell["observed"] == before["observed"]:
-                continue
-            apart = math.inf
-            if _is_same_work(cell, before):
-                apart = distance(cell["observed"], before["observed"])
-            if apart > allowed:
-                lines.append(
-                    f"{_key(cell)}: observed {cell['observed']!r}, baseline "
-                    f"{before['observed']!r} from the same streams, a relative difference of "
-                    f"{apart:.1e}"
-                )
-        elif _disjoint(cell, before):
-            lines.append(
-                f"{_key(cell)}: [{cell['lower']:.6g}, {cell['upper']:.6g}] and baseline "
-                f"[{before['lower']:.6g}, {before['upper']:.6g}] do not overlap"
-            )
+        moved = _moved_observed(cell, before, same_seed, allowed)
+        if bounds:
+            moved += _moved("bound", cell, before, "", allowed)
+        lines += [f"{_key(cell)}: {text}" for text in moved]
     return lines + [f"{key}: a cell of the baseline that is missing" for key in known]
+
+
+def _have_comparable_bounds(
+    new: Mapping[str, Any], old: Mapping[str, Any], same_seed: bool
+) -> bool:
+    """Whether the bounds of two evidences must agree.
+
+    A claim whose cells show a quantile has bounds of constants that all its trials fix.
+    """
+    cells = [*new["cells"], *old["cells"]]
+    if not any(cell.get("quantile") is not None for cell in cells):
+        return True
+    counts, before = ({_key(c): c["n_trials"] for c in one["cells"]} for one in (new, old))
+    return same_seed and counts == before
+
+
+def _moved_observed(
+    cell: dict[str, Any], before: dict[str, Any], same_seed: bool, allowed: float
+) -> list[str]:
+    """How the observed value of a cell disagrees, none or one line."""
+    if cell.get("quantile") != before.get("quantile"):
+        return []
+    if same_seed and _is_same_work(cell, before):
+        return _moved("observed", cell, before, " from the same streams", allowed)
+    if _disjoint(cell, before):
+        return [
+            f"observed within [{cell['lower']:.6g}, {cell['upper']:.6g}] and baseline "
+            f"[{before['lower']:.6g}, {before['upper']:.6g}] do not overlap"
+        ]
+    return []
+
+
+def _moved(
+    side: str, cell: Mapping[str, Any], before: Mapping[str, Any], of: str, allowed: float
+) -> list[str]:
+    """How one number of a cell disagrees with the baseline's, none or one line."""
+    value, other = cell[side], before[side]
+    if value == other:
+        return []
+    apart = math.inf if None in (value, other) else distance(value, other)
+    if apart <= allowed:
+        return []
+    return [f"{side} {value!r}, baseline {other!r}{of}, a relative difference of {apart:.1e}"]
 
 
 def _key(cell: dict[str, Any]) -> str:

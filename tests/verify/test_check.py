@@ -126,6 +126,46 @@ def test_different_quantiles_of_a_cell_are_not_compared(compared):
     assert "do not overlap" in line
 
 
+def test_a_bound_that_moves_is_a_difference_whatever_the_streams_are(compared):
+    """The line names what moved: the bound, the observed value, or each in a line of its own."""
+    base = {"a": ("SUPPORTED", [changed(bound=0.5)])}
+    other = changed(bound=1.0, n_trials=200)
+    said = 'a: {"m": 10}: bound 1.0, baseline 0.5, a relative difference of 5.0e-01'
+    assert compared({"a": ("SUPPORTED", [changed(bound=1.0)])}, base) == [said]
+    assert compared({"a": ("SUPPORTED", [other])}, base, (0, 1)) == [said]
+    both = compared({"a": ("SUPPORTED", [changed(bound=1.0, observed=0.25)])}, base)
+    seen = "observed 0.25, baseline 0.5 from the same streams, a relative difference of 5.0e-01"
+    assert both == [f'a: {{"m": 10}}: {seen}', said]
+    (line,) = compared({"a": ("SUPPORTED", [CELL])}, base)
+    assert line.endswith("bound None, baseline 0.5, a relative difference of inf")
+
+
+def test_bounds_of_two_machines_agree_to_rounding(tmp_path):
+    """A bound is read by another libm there.  The observed values are equal here."""
+    claims = [{"a": ("SUPPORTED", [changed(bound=b)])} for b in (1.0, 1.0 + 2.0**-50, 1.0 + 2e-6)]
+    base, near, far = (run_with(tmp_path / f"{i}", one) for i, one in enumerate(claims))
+    with base, near, far:
+        for store, kernels in ((base, "Haswell"), (near, "SkylakeX"), (far, "SkylakeX")):
+            store.put_document("run", "summary", {"environment": {"blas": kernels}})
+        assert compare(near, base) == {"a": []}
+        assert rounding(near, base) == pytest.approx(2.0**-50)
+        assert "bound 1.000002, baseline 1.0, " in compare(far, base)["a"][0]
+
+
+def test_bounds_of_fitted_constants_are_compared_between_equal_streams_only(compared):
+    """The trials of each cell move the constant in the bounds of all of them."""
+
+    def fitted(bound, first=100, second=100):
+        """Two cells of one claim with their numbers of trials."""
+        shown = changed(quantile=0.9, n_trials=first, bound=bound)
+        return {"a": ("SUPPORTED", [shown, changed(params={"m": 11}, n_trials=second)])}
+
+    assert compared(fitted(1.0), fitted(2.0), (0, 1)) == []
+    assert compared(fitted(1.0, second=200), fitted(2.0)) == []
+    (line,) = compared(fitted(1.0), fitted(2.0))
+    assert "bound 1.0, baseline 2.0" in line
+
+
 def test_cells_without_a_partner_are_differences(compared):
     """Else a claim tried on other cells, none of them compared, would pass for unchanged."""
     other = changed(params={"m": 11})

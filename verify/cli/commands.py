@@ -334,7 +334,9 @@ def replay(**given: Any) -> None:
 @json_option
 @claims_option
 def check(**given: Any) -> int:
-    """Compare a run with a baseline: verdicts, proofs, observed values within their uncertainty.
+    """Compare a run with a baseline: verdicts, proofs, bounds, observed values within their limits.
+
+    A line says which of the two has moved, the observed value or the bound.
 
     Runs of one seed must agree bit for bit.  Runs from two kinds of processor, or from two sets of
     versions, must agree to rounding, and the command prints the largest relative difference and
