@@ -212,8 +212,8 @@ def measure(fitted: Fitted, federation: Federation, limit: float) -> dict[str, f
     return values
 
 
-def failure(why: float, seconds: float = 0.0) -> dict[str, float]:
-    """The row of a fit that failed: NaN where it would be compared."""
+def failure(why: float, seconds: float) -> dict[str, float]:
+    """The row of a fit that failed: NaN but for its CPU seconds, which the budget counts."""
     values = dict.fromkeys(METRICS, np.nan)
     values["cpu"], values["failed"] = seconds, why
     return values

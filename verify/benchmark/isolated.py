@@ -14,6 +14,7 @@ import pickle
 import subprocess
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -31,7 +32,17 @@ _END_SECONDS = 5.0  # to end after the pipe is closed
 
 
 class FitFailed(RuntimeError):
-    """A fit raised in its process, or ended it."""
+    """A fit raised in its process, or ended it.
+
+    Attributes
+    ----------
+    seconds : CPU time that the fit used until then.  Of a process that ended nobody knows it, and
+        the time of its caller's wait stands for it.
+    """
+
+    def __init__(self, why: str, seconds: float = 0.0) -> None:
+        super().__init__(why)
+        self.seconds = seconds
 
 
 class TooLong(FitFailed):
@@ -49,12 +60,13 @@ def serve(descriptor: int) -> None:
         connection.send_bytes(b"ready")
         while True:
             name, candidates, federation, seed = pickle.loads(connection.recv_bytes())
+            start = time.thread_time()
             try:
-                answer: Fitted | str = fit(name, candidates, federation, seed)
+                answer: Fitted | tuple[str, float] = fit(name, candidates, federation, seed)
             except InvalidParameter as error:
-                answer = str(error)
+                answer = str(error), time.thread_time() - start
             except (Exception, SystemExit) as error:
-                answer = f"{type(error).__name__}: {error}"
+                answer = f"{type(error).__name__}: {error}", time.thread_time() - start
             connection.send_bytes(pickle.dumps(answer))
 
 
@@ -93,7 +105,7 @@ def fit_isolated(
 
     Raises
     ------
-    FitFailed : what the method raised, in words.
+    FitFailed : what the method raised, in words, and the seconds that it used.
     TooLong : after ``limit`` seconds.
     """
     # the process lives longer than one call, and the caller may stand elsewhere by now
@@ -102,6 +114,7 @@ def fit_isolated(
     worker = getattr(_local, "worker", None)
     if worker is None:
         worker = _local.worker = _Worker()
+    start = time.monotonic()
     try:
         worker.connection.send_bytes(pickle.dumps((name, list(candidates), federation, seed)))
         if not worker.connection.poll(limit):
@@ -116,7 +129,9 @@ def fit_isolated(
         worker.process.wait()
         if not isinstance(error, (EOFError, OSError)):
             raise
-        raise FitFailed(f"the process of the fit ended ({worker.process.returncode})") from None
-    if isinstance(answer, str):
-        raise FitFailed(answer)
+        waited = min(time.monotonic() - start, limit)
+        why = f"the process of the fit ended ({worker.process.returncode})"
+        raise FitFailed(why, waited) from None
+    if isinstance(answer, tuple):
+        raise FitFailed(*answer)
     return answer  # type: ignore[no-any-return]

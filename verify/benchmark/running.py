@@ -127,14 +127,19 @@ def contrasts_of(
     benchmark: Benchmark, values: Mapping[str, Mapping[str, FloatArray]]
 ) -> list[Contrast]:
     """Every pair of methods by the metric that decides."""
-    decided = {m: applicable(v[benchmark.metric], benchmark.metric) for m, v in values.items()}
+    decided = {m: applicable(v, benchmark.metric) for m, v in values.items()}
     return benchmark.comparing().contrasts(decided)
 
 
-def applicable(values: FloatArray, name: str) -> FloatArray:
-    """The values with NaN where the metric does not apply: that counts as a failed fit."""
-    low = metric(name).low
-    return np.where(values < min(low, 0.0), np.nan, values)
+def applicable(columns: Mapping[str, FloatArray], name: str) -> FloatArray:
+    """A metric's values with NaN where the fit failed or the metric does not apply.
+
+    Both count as infinitely bad.  The CPU seconds of a fit that failed are stored, and are not the
+    price of a result.
+    """
+    values, low = columns[name], metric(name).low
+    lost = (columns["failed"] != 0) | (values < min(low, 0.0))
+    return np.where(lost, np.nan, values)
 
 
 def run(
@@ -251,7 +256,7 @@ def _federation(
     rows = []
     for m, columns in values.items():
         failed = np.flatnonzero(columns["failed"] != 0)
-        primary = applicable(columns[benchmark.metric], benchmark.metric)
+        primary = applicable(columns, benchmark.metric)
         rows.append(
             MethodResult(
                 method=m,

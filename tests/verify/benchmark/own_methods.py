@@ -53,6 +53,16 @@ class Raises(Mean):
         raise ValueError("no luck")
 
 
+class WorksAndRaises(Mean):
+    """It uses three hundredths of a CPU second and raises."""
+
+    def fit(self, X, y, clients):
+        start = time.thread_time()
+        while time.thread_time() - start < 0.03:
+            pass
+        raise ValueError("in vain")
+
+
 class RaisesOnMany(Mean):
     """It works on the small federation of the check before a run, and on no larger one."""
 

@@ -101,6 +101,19 @@ def test_a_fit_that_fails_is_a_row_with_its_reason(name, limit, code, why):
     assert why in reason
 
 
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_fit_that_raises_has_the_cpu_seconds_that_it_used(monkeypatch, inside):
+    """They counted as none, in the budget and in a table by CPU seconds."""
+    if inside:
+        monkeypatch.setattr(fits, "fit_isolated", lambda *given: fit(*given[:4]))
+    method = parse_method(f"{OWN}:WorksAndRaises")
+    federation = fits.make(fits.federation_of(SMALL), np.random.default_rng(0))
+    values, reason = fits.one_fit(method, federation, 0, 600.0)
+    assert reason == "ValueError: in vain"
+    assert values["failed"] == 1.0
+    assert values["cpu"] >= 0.03
+
+
 def test_the_check_before_a_run_says_what_is_missing(tmp_path):
     def refused(text, match, metric="error"):
         with pytest.raises(InvalidParameter, match=match) as found:

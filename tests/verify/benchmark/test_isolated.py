@@ -36,8 +36,11 @@ def test_a_process_whose_answer_nobody_took_is_ended(monkeypatch, error, raised)
     """Its answer would be taken for that of the next fit."""
     worker = Process(error)
     monkeypatch.setattr(isolated, "_local", SimpleNamespace(worker=worker))
-    with pytest.raises(raised):
+    monkeypatch.setattr(isolated.time, "monotonic", iter((10.0, 10.75)).__next__)
+    with pytest.raises(raised) as found:
         isolated.fit_isolated("my.py:Mean", [{}], None, 0, 1.0)
+    if raised is isolated.FitFailed:
+        assert found.value.seconds == 0.75
     assert len(worker.sent) == 1
     assert worker.ended
     assert isolated._local.worker is None

@@ -11,7 +11,7 @@ from verify.benchmark import running
 from verify.benchmark.design import Benchmark
 from verify.benchmark.fits import BLOCK
 from verify.benchmark.metrics import METRICS, MISSING
-from verify.benchmark.running import _mean, n_stored, run
+from verify.benchmark.running import _mean, applicable, contrasts_of, n_stored, run
 from verify.benchmark.tuning import Tuned, put_aside
 
 
@@ -30,6 +30,26 @@ def test_a_mean_is_over_the_fits_that_did_not_fail():
     assert _mean(np.array([1.0, np.nan, 3.0, np.nan]), failed) == 2.0
     assert _mean(np.array([MISSING, np.nan, MISSING, np.nan]), failed) is None
     assert _mean(np.full(4, np.nan), np.ones(4)) is None
+
+
+def test_a_fit_that_failed_is_not_the_fastest_one():
+    """One that raised at once had the least CPU seconds, and its method stood first."""
+    columns = {
+        "cpu": np.array([0.0, 2.0, MISSING, 60.0]),
+        "failed": np.array([1.0, 0.0, 0.0, 3.0]),
+    }
+    found = applicable(columns, "cpu")
+    np.testing.assert_array_equal(found, [np.nan, 2.0, np.nan, np.nan])
+    fast, slow = (
+        {name: np.full(40, x) for name, x in (("cpu", seconds), ("failed", failed))}
+        for seconds, failed in ((0.001, 1.0), (5.0, 0.0))
+    )
+    benchmark = Benchmark(
+        name="x", question="?", methods="local, global", federations=({"m": 6, "n": 8, "d": 2},),
+        metric="cpu",
+    ).checked()  # fmt: skip
+    (contrast,) = contrasts_of(benchmark, {"local": fast, "global": slow})
+    assert contrast.better == "global"
 
 
 @pytest.fixture
