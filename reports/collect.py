@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reports import bibliography, overview
-from reports.benchmark_page import Benchmark, benchmarks
+from reports.benchmark_page import Benchmark, Item, benchmarks, diagrams, items
 from reports.characters import Latex
 from reports.claim_page import Place, claim_page
 from reports.claim_tables import Files
@@ -39,6 +39,7 @@ class Run:
     findings: dict[str, Finding]
     symbols: dict[str, Symbols]
     benchmarks: Mapping[str, Benchmark] = field(default_factory=dict)
+    diagrams: Mapping[str, Benchmark] = field(default_factory=dict)
     planned: Sequence[str] = ()
     profile: str | None = None
 
@@ -103,6 +104,11 @@ class Run:
         }
 
     @property
+    def compared(self) -> list[Item]:
+        """The benchmarks of the run and its phase diagrams, as they stand in its report."""
+        return items(self.benchmarks, self.diagrams)
+
+    @property
     def subtitle(self) -> str:
         """The run's name, profile and seed, or nothing where one of them is not known."""
         told = self.summary
@@ -130,6 +136,7 @@ def load(reader: Reader) -> Run:
         findings=read(reader, "finding", Finding),
         symbols=read(reader, "symbol", Symbols),
         benchmarks=benchmarks(reader),
+        diagrams=diagrams(reader),
     )
 
 

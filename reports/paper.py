@@ -303,8 +303,10 @@ def findings(run: Run, files: Files, form: Form) -> tuple[list[dict[str, Any]], 
 def abstract(run: Run) -> Latex:
     """The claims that were tried, left out and proved, and the tally."""
     claims = run.claims
-    if run.benchmarks and not (claims or run.pending):
-        return Latex(f"This run holds {plural(len(run.benchmarks), 'benchmark')} and no claim.")
+    if run.compared and not (claims or run.pending):
+        counts = ((len(run.benchmarks), "benchmark"), (len(run.diagrams), "phase diagram"))
+        held = ", ".join(plural(n, word) for n, word in counts if n)
+        return Latex(f"This run holds {held} and no claim.")
     missing = len(run.left_out) + sum(claim.verdict == "NOT RUN" for claim in claims)
     told = str(overview.abstract(claims, run.summary, run.pending, len(run.planned)))
     if missing and claims:
@@ -530,24 +532,24 @@ def _benchmark_table(table: Table, label: str, note: str) -> PrintedTable:
 
 
 def compare(run: Run, files: Files, form: Form) -> list[dict[str, Any]]:
-    """The benchmarks of the run: question, answer, tables and one figure each."""
+    """The benchmarks of the run and its phase diagrams: question, answer, tables, a figure each."""
     made = []
-    for name, one in run.benchmarks.items():
+    for item in run.compared:
+        one, figures = item.one, item.figures
         tables = [
-            _benchmark_table(table, f"benchmark-{slug(name)}-{i}", "" if i else _STARRED)
+            _benchmark_table(
+                table, f"{item.label}-{i}", _STARRED if i == 0 and "" in table.columns else ""
+            )
             for i, table in enumerate(one.tables[:_MOST_TABLES])
         ]
-        figures = [f for f in one.figures if any(panel.series for panel in f.shown)]
         made.append(
             {
-                "name": escape_text(name),
+                "heading": escape_text(item.heading),
                 "question": prose(sentence(one.benchmark.question)),
                 "answer": paragraphs(one.answer),
                 "tables": tables,
                 "notes": join_sentences(*map(prose, one.notes[:_MOST_NOTES])),
-                "figure": _draw(figures[0], f"benchmark-{slug(name)}", files, form)
-                if figures
-                else None,
+                "figure": _draw(figures[0], item.label, files, form) if figures else None,
             }
         )
     return made
@@ -596,7 +598,7 @@ def paper(run: Run, *, engine: str, author: str = "", form: Form = "pdf") -> dic
         "figures": redrawn(run, files, form),
         "tables": reprinted(run),
         "benchmarks": compare(run, files, form),
-        "comparisons": comparisons(run),
+        "comparisons": [] if run.benchmarks else comparisons(run),
         "sure": sure(run),
         "not_run": not_run(run),
         "environment": overview.environment(run.summary, engine),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from reports import overview
-from reports.benchmark_page import page_name, page_variables
+from reports.benchmark_page import page_variables
 from reports.characters import Latex
 from reports.claim_page import cited, claim_page, first_caption, first_figure
 from reports.claim_tables import Files
@@ -42,7 +42,7 @@ def navigation(run: Run) -> dict[str, Any]:
     graphs = [(key, _short(run, key)) for key in run.graphs]
     pages = [("index.html", "The run"), ("findings.html", "Findings")]
     pages += [(f"proofs-{slug(key)}.html", f"Proofs: {name}") for key, name in graphs]
-    pages += [(page_name(name), f"Benchmark: {name}") for name in run.benchmarks]
+    pages += [(item.page, item.heading) for item in run.compared]
     pages += [
         ("reading.html", "How to read"), ("notation.html", "Notation"), ("run.html", "This run"),
     ]  # fmt: skip
@@ -215,11 +215,8 @@ def theorems(run: Run) -> list[Page]:
 
 
 def make_benchmark_pages(run: Run, files: Files) -> list[Page]:
-    """A page a benchmark.  The figures are added to ``files``."""
-    return [
-        (page_name(name), "benchmark.html.j2", page_variables(name, one, files))
-        for name, one in run.benchmarks.items()
-    ]
+    """A page a benchmark or phase diagram.  The figures are added to ``files``."""
+    return [(item.page, "benchmark.html.j2", page_variables(item, files)) for item in run.compared]
 
 
 def _findings_of(run: Run, key: str) -> list[dict[str, Any]]:

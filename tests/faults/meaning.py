@@ -1420,8 +1420,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         BENCHMARK + "phase.py",
-        "(float(across[i]), float(min(v for v",
-        "(float(across[i]), float(max(v for v",
+        "end = max if below else min",
+        "end = max",
         "theory's outline is drawn at the largest value where it holds",
         "verify/benchmark/test_phase",
         missed=True,

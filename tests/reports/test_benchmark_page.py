@@ -5,7 +5,7 @@ import pytest
 from click.testing import CliRunner
 
 from reports.assemble import build
-from reports.benchmark_page import benchmarks
+from reports.benchmark_page import benchmarks, diagrams, items
 from tests.reports.fakes import FakeRun
 from trials.run.store import RunStore
 from verify import session
@@ -38,6 +38,45 @@ def test_a_benchmark_has_its_page(tmp_path):
     assert all(f.name in page for f in figures)
     index = (run / "report" / "site" / "index.html").read_text("utf-8")
     assert "benchmarks/own.html" in index
+
+
+def test_a_phase_diagram_stands_in_both_reports(tmp_path):
+    """It was in none: the command drew it, and nothing read the figure that it had stored."""
+    run = tmp_path / "run"
+    arguments = ["--methods", "local,global", "--features", "2", "--clients", "4", "--trials", "4"]
+    arguments += ["--clusters", "2", "--grid", "n=4..8", "noise=1..2", "--grid-size", "2"]
+    found = CliRunner().invoke(
+        application, ["benchmark", *arguments, "--executor", "serial", "--output", str(run)]
+    )
+    assert found.exit_code == 0, found.output
+    with RunStore.open(run / "store.sqlite", readonly=True) as store:
+        ((name, one),) = diagrams(store).items()
+    assert name == "n-sigma"
+    build(run, formats=["html", "tex"])
+    page = (run / "report" / "site" / "diagrams" / "n-sigma.html").read_text("utf-8")
+    cells = [item for row in one.tables[0].rows for item in row]
+    said = [one.benchmark.question, one.answer, *one.notes, *cells]
+    assert [text for text in said if text not in page] == []
+    (figure,) = (run / "report" / "site" / "figures").glob("diagram-n-sigma-*.svg")
+    assert figure.name in page
+    assert "diagrams/n-sigma.html" in (run / "report" / "site" / "index.html").read_text("utf-8")
+    text = (run / "report" / "report.tex").read_text("utf-8")
+    assert r"\section{Phase diagram: n-sigma}" in text
+    assert "figures/paper-diagram-n-sigma" in text
+    assert "This run holds $1$ phase diagram and no claim." in text
+    assert "star" not in text  # no method of a diagram is marked as the best one
+
+
+def test_a_diagram_and_a_benchmark_of_one_name_have_pages_of_their_own():
+    """An older run's diagram has a figure and no words."""
+    figure = {"name": "phase-n-d", "series": [{"label": "a", "x": [1.0], "y": [1.0]}]}
+    made = benchmarks(FakeRun({"benchmark": {"n-d": {"tables": [{"columns": ["method"]}]}}}))
+    old = diagrams(FakeRun({"phase": {"n-d": {"figures": [figure]}}}))
+    first, second = items(made, old)
+    assert (first.heading, second.heading) == ("Benchmark: n-d", "Phase diagram: n-d")
+    assert (first.page, second.page) == ("benchmarks/n-d.html", "diagrams/n-d.html")
+    assert first.label != second.label
+    assert [len(item.figures) for item in (first, second)] == [0, 1]
 
 
 def test_a_benchmark_that_was_stopped_has_no_page():

@@ -202,6 +202,10 @@ EVERY_KIND = {
         of_report("benchmark", benchmark_page.Benchmark),
         [{"tables": 1}, {"benchmark": {"name": []}}, {"figures": [{"series": 3}]}],
     ),
+    ("phase", "report"): (
+        of_report("phase", benchmark_page.Benchmark),
+        [{"tables": 1}, {"answer": []}, {"figures": [{"series": 3}]}],
+    ),
     ("claims-file", ""): (
         lambda store: claims_files(store, FILE_KIND),
         [{}, {"path": 1, "sha256": "a"}, {"path": "a.py"}],
@@ -220,8 +224,6 @@ EVERY_KIND = {
         [{}, {"profile": 1}, {"profile": "quick", "later": 1}],
     ),
 }  # fmt: skip
-#: Kinds that are written for people and other programs, and that no command reads.
-UNREAD = {"phase"}
 
 
 @pytest.mark.parametrize("kind", EVERY_KIND, ids=lambda kind: ":".join(filter(None, kind)))
@@ -249,7 +251,7 @@ def test_the_kinds_are_all_that_the_program_writes():
             for call in re.findall(r'put_document\(\s*"(\w+)",\s*("\w+"|MIXED)?', file.read_text()):
                 written.add(call[0])
                 keys |= {call[1].strip('"')} if call[0] == "run" else set()
-    assert written == {kind for kind, _ in EVERY_KIND} | UNREAD
+    assert written == {kind for kind, _ in EVERY_KIND}
     assert {MIXED if k == "MIXED" else k for k in keys} == {
         key for kind, key in EVERY_KIND if kind == "run"
     }

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -250,7 +250,10 @@ def local_fits_are_close(cell: Mapping[str, Any]) -> bool:
 
 
 def phase_figure(found: Sequence[Diagram]) -> Figure:
-    """The diagrams side by side: shares of success as shades, and theory's cells as an outline."""
+    """The diagrams side by side: shares of success as shades, and the edge of theory's cells.
+
+    A condition that holds at small values of ``up`` only has its edge at the largest of them.
+    """
     panels = []
     for diagram in found:
         across, up = diagram.across.values, diagram.up.values
@@ -265,14 +268,17 @@ def phase_figure(found: Sequence[Diagram]) -> Figure:
             )
         ]
         for name, places in diagram.theory.items():
-            lowest = [
-                (float(across[i]), float(min(v for v, holds in zip(up, row, strict=True) if holds)))
+            below = sum(row[0] for row in places) > sum(row[-1] for row in places)
+            end = max if below else min
+            edge = [
+                (float(across[i]), float(end(v for v, holds in zip(up, row, strict=True) if holds)))
                 for i, row in enumerate(places)
                 if any(row)
             ]
-            if lowest:
-                x, y = zip(*lowest, strict=True)
-                series.append(Series(label=f"theory: {name}", x=x, y=y, style="dashed"))
+            if edge:
+                x, y = zip(*edge, strict=True)
+                label = f"theory, {'below' if below else 'above'}: {name}"
+                series.append(Series(label=label, x=x, y=y, style="dashed"))
         panels.append(
             Panel(
                 title=diagram.method,
@@ -290,6 +296,69 @@ def phase_figure(found: Sequence[Diagram]) -> Figure:
         shade="share of trials",
         caption="Points were tried, and the space between agreeing corners is inferred.",
     )
+
+
+def document(grid: Grid, found: Sequence[Diagram]) -> dict[str, Any]:
+    """The diagrams as a JSON document, with the words, tables and figures of their report."""
+    axes = {axis.name: list(axis.values) for axis in (grid.across, grid.up)}
+    named = " and ".join(map(in_words, axes))
+    return {
+        "benchmark": {
+            "question": f"Where does a method recover all clusters, by {named}?",
+            "methods": grid.methods,
+            "metric": "recovered",
+        },
+        "federation": {**grid.federation((0, 0)), **axes},
+        "diagrams": [asdict(d) for d in found],
+        "answer": " ".join(map(_answer, found)),
+        "tables": [
+            {
+                "title": "Cells of the grid",
+                "columns": ["method", "cells", "tried", "trials", "success", "failure", "open"],
+                "rows": [_row(d) for d in found],
+            }
+        ],
+        "notes": [
+            "A cell is a success where more than half of the trials recover all clusters, and open "
+            f"where {grid.max_trials} trials do not decide. The limits of all tried cells hold "
+            f"together with probability {1 - grid.level:g}, at any stopping time. Cells between "
+            "agreeing corners are inferred, without a trial.",
+            *(
+                f"{d.method}: {name}: {sum(map(sum, places))} of {_size(d)} cells."
+                for d in found
+                for name, places in d.theory.items()
+            ),
+        ],
+        "figures": [asdict(phase_figure(found))],
+    }
+
+
+def _size(diagram: Diagram) -> int:
+    return len(diagram.across.values) * len(diagram.up.values)
+
+
+def _count(diagram: Diagram, letter: str) -> int:
+    return sum(cell == letter for row in diagram.cells for cell in row)
+
+
+def _answer(diagram: Diagram) -> str:
+    """What a diagram shows in one sentence.  Inferred cells are counted too."""
+    good, bad = (_count(diagram, a) + _count(diagram, a.lower()) for a in (SUCCESS, FAILURE))
+    n_open = _count(diagram, OPEN)
+    rest = f", with {n_open} open" if n_open else ""
+    told = f"{diagram.method} succeeds in {good} of {_size(diagram)} cells and fails in {bad}"
+    return f"{told}{rest}."
+
+
+def _row(diagram: Diagram) -> list[str]:
+    """A diagram's line of the table: what was tried, and what was inferred beside it."""
+    counts = [
+        f"{_count(diagram, a)}" + (f" + {n} inferred" if (n := _count(diagram, a.lower())) else "")
+        for a in (SUCCESS, FAILURE)
+    ]
+    trials = f"{sum(map(sum, diagram.trials)):,}"
+    tried = [f"{_size(diagram)}", f"{diagram.tried}", trials]
+    return [diagram.method, *tried, *counts, f"{_count(diagram, OPEN)}"]
 
 
 def drawn(diagram: Diagram) -> list[str]:

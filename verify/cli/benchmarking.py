@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,8 @@ from verify.benchmark.design import NAMED, Benchmark, named
 from verify.benchmark.federation import in_words, parameter_of, place, without_derived
 from verify.benchmark.methods import parse_methods
 from verify.benchmark.metrics import metric
-from verify.benchmark.phase import Grid, axis, diagrams, drawn, phase_figure
+from verify.benchmark.phase import Grid, axis, diagrams, drawn
+from verify.benchmark.phase import document as diagram_document
 from verify.benchmark.running import Result, run
 from verify.cli import exits, screen
 from verify.cli.screen import definition, paragraph, print_json, say, table
@@ -471,13 +472,7 @@ def _diagram_name(store: RunStore, grid: Grid, federation: Any) -> str:
 def _phase(store: RunStore, grid: Grid, executor: Executor, as_json: bool) -> None:
     """Draw the diagrams of all methods."""
     found = diagrams(store, grid, executor)
-    figure = phase_figure(found)
-    axes = {axis.name: list(axis.values) for axis in (grid.across, grid.up)}
-    document = {
-        "federation": {**grid.federation((0, 0)), **axes},
-        "diagrams": [asdict(d) for d in found],
-        "figures": [asdict(figure)],
-    }
+    document = diagram_document(grid, found)
     store.put_document("phase", _diagram_name(store, grid, document["federation"]), document)
     _summarise(store, executor)
     if as_json:

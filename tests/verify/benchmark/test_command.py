@@ -442,6 +442,9 @@ def test_a_diagram_is_printed_with_its_counts_and_stored(call, monkeypatch, tmp_
     assert diagram["shares"] == [[0.0, 1.0], [None, 0.5]]
     (figure,) = shown["figures"]
     assert figure["name"] == "phase-n-separation"
+    assert shown["answer"] == "local succeeds in 1 of 4 cells and fails in 2, with 1 open."
+    assert shown["tables"][0]["rows"] == [["local", "4", "3", "28", "1", "1 + 1 inferred", "1"]]
+    assert shown["notes"][1:] == ["local: law: 3 of 4 cells."]
 
 
 def test_the_list_names_benchmarks_and_methods(call):

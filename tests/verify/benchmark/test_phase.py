@@ -52,16 +52,24 @@ def test_open_corners_agree_with_nothing():
     assert inferred == {}
 
 
-def test_the_line_of_a_theory_is_the_least_value_where_it_holds():
+@pytest.mark.parametrize(
+    ("below", "edge"),
+    [(False, [(100.0, 1.0), (1000.0, 0.1)]), (True, [(100.0, 1.0), (1000.0, 10.0)])],
+)
+def test_the_line_of_a_theory_is_the_edge_of_where_it_holds(below, edge):
+    """Where it holds below, as for noise, the line was drawn along the axis's least value."""
     holds = ((False, False, False), (False, True, True), (True, True, True))
+    if below:
+        holds = tuple(row[::-1] for row in holds)
     diagram = Diagram(
         method="odcl-km", across=axis("n=10..1000", 3), up=axis("separation=.1..10", 3),
         cells=(("?",) * 3,) * 3, shares=((0.5,) * 3,) * 3, trials=((4,) * 3,) * 3,
         theory={"law": holds},
     )  # fmt: skip
     (panel,) = phase_figure([diagram]).panels
-    (line,) = [one for one in panel.series if one.label == "theory: law"]
-    assert list(zip(line.x, line.y, strict=True)) == [(100.0, 1.0), (1000.0, 0.1)]
+    label = f"theory, {'below' if below else 'above'}: law"
+    (line,) = [one for one in panel.series if one.label == label]
+    assert list(zip(line.x, line.y, strict=True)) == edge
 
 
 @pytest.mark.parametrize(
