@@ -205,7 +205,11 @@ class ClaimsFile:
 
     @classmethod
     def read(cls, path: Path) -> ClaimsFile:
-        """Read a file.  The error for an unreadable or binary file is one line."""
+        """Read a file.  The error for one that is unreadable, binary or no Python file is one line.
+
+        Its text is run.  So a file of another suffix, such as a table of data, is refused unread.
+        """
+        _refuse_other_kinds(path)
         try:
             content = path.read_bytes()
             source = content.decode("utf-8")
@@ -214,6 +218,13 @@ class ClaimsFile:
         except UnicodeDecodeError:
             raise InvalidParameter(f"{path}: is not a Python file in UTF-8") from None
         return cls(path.resolve(), hashlib.sha256(content).hexdigest(), source)
+
+
+def _refuse_other_kinds(path: Path) -> None:
+    if path.suffix.lower() != ".py":
+        raise InvalidParameter(
+            f"{path}: is no file of claims, whose name ends in .py (docs/your-own-paper.md shows one)"
+        )
 
 
 class Catalogue(Mapping[str, Claim]):
@@ -281,6 +292,7 @@ def catalogue(extra_files: Sequence[Path | str] = ()) -> Catalogue:
         is taken.  The message names the remedy.
     """
     for path in extra_files:
+        _refuse_other_kinds(Path(path))
         load_file(path)  # its errors name the line
     return from_files(tuple(dict.fromkeys(ClaimsFile.read(Path(path)) for path in extra_files)))
 

@@ -245,6 +245,19 @@ def test_an_error_of_any_kind_in_a_builder_is_one_fault(builder, told):
     assert str(fault) == f"hoeffding.tail: it cannot be built: {told}  [builds]"
 
 
+@pytest.mark.parametrize("name", ["rows.csv", "rows", "rows.py.txt", "rows.pyc"])
+def test_a_file_of_another_kind_is_refused_before_its_text_is_run(tmp_path, monkeypatch, name):
+    """A table was run as Python: the error was that of its first line, or none."""
+    file = tmp_path / name
+    file.write_text("raise SystemExit(99)\n")
+    monkeypatch.chdir(tmp_path)
+    for command in (["check-paper", name], ["list", "--claims", name]):
+        done = CliRunner().invoke(application, command)
+        assert done.exit_code == 3, done.output
+        assert f"{name}: is no file of claims, whose name ends in .py" in done.output
+        assert len(done.output.splitlines()) == 1
+
+
 def test_a_paper_without_claims_does_not_pass(tmp_path):
     """It had no fault, and the exit status 0."""
     file = tmp_path / "mine.py"
