@@ -223,7 +223,8 @@ class ClaimsFile:
 def _refuse_other_kinds(path: Path) -> None:
     if path.suffix.lower() != ".py":
         raise InvalidParameter(
-            f"{path}: is no file of claims, whose name ends in .py (docs/your-own-paper.md shows one)"
+            f"{path}: is no file of claims, whose name ends in .py (docs/your-own-paper.md shows "
+            "one)"
         )
 
 

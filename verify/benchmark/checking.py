@@ -13,8 +13,8 @@ from trials.checks import FloatArray, InvalidParameter
 from verify.benchmark.federation import FEDERATION, draw
 from verify.benchmark.fitting import measure
 from verify.benchmark.isolated import FitFailed, TooLong, fit_isolated
+from verify.benchmark.marks import MISSING
 from verify.benchmark.methods import Method
-from verify.benchmark.metrics import MISSING
 from verify.benchmark.tables import response_of
 
 #: What a method must have after ``fit``, where a metric reads it.

@@ -13,11 +13,11 @@ import numpy as np
 from trials.checks import FloatArray, IntArray
 from verify.benchmark.catalogue import Context
 from verify.benchmark.federation import Federation
+from verify.benchmark.marks import MISSING
 from verify.benchmark.methods import build
 from verify.benchmark.metrics import (
     LOSSES,
     METRICS,
-    MISSING,
     accuracies,
     contingency,
     model_errors,

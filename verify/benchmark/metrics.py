@@ -26,9 +26,6 @@ import numpy as np
 from trials.checks import FloatArray, IntArray, InvalidParameter
 from verify.benchmark.contrasts import Scale
 
-#: Stands where a metric does not apply: no truth is known, or a method has no rounds.
-MISSING = -1.0
-
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:

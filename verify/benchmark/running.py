@@ -26,8 +26,9 @@ from verify.benchmark.contrasts import Contrast, Estimate, groups, ranks
 from verify.benchmark.design import Benchmark
 from verify.benchmark.fits import BLOCK, FIT, why_failed
 from verify.benchmark.guarantees import Guarantee, guarantee
+from verify.benchmark.marks import MISSING
 from verify.benchmark.methods import parse_method
-from verify.benchmark.metrics import METRICS, MISSING, metric
+from verify.benchmark.metrics import METRICS, metric
 
 #: Blocks of the first looks: trials are cheap to look at, and one fit's cost is unknown.
 _FIRST_BLOCKS = 1

@@ -542,6 +542,9 @@ def copy(**given: Any) -> None:
 def export(**given: Any) -> None:
     """Write a run as tidy tables into the new folder DEST: claims, cells and trials.
 
+    An empty field, or null in Parquet, stands where a benchmark's metric does not apply, and in the
+    row of a trial that failed: its status says so.
+
     \b
     Examples:
       cfl-verify export latest tables

@@ -6,6 +6,10 @@
                    ratio, and the reason why a void cell supports nothing
 ``trials/NAME``    a row a trial of the experiment NAME: its parameters, outcome and columns
 =================  =============================================================================
+
+An empty field, or null in Parquet, stands where a metric of a benchmark's fit does not apply, such
+as the accuracy of a linear response, and in the row of a trial that failed.  ``status`` tells the
+two apart.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ from trials.checks import InvalidParameter
 from trials.run.directory import STORE_NAME, find_run
 from trials.run.store import RunStore, StoreError
 from trials.run.store.export import for_spreadsheets
+from verify.benchmark.marks import MISSING
 from verify.cli.screen import as_json, say
 from verify.cli.signals import interruptible
 from verify.cli.verdicts import mark
@@ -33,6 +38,8 @@ _MEASURES = {
     "lower": "Float64", "upper": "Float64", "bound": "Float64", "ratio": "Float64",
     "quantile": "Float64",
 }  # fmt: skip
+#: What the experiments store where a column does not apply.
+_MARKS = {"benchmark.fit": MISSING}
 
 
 def export_run(*, run: str, destination: str, formats: str, claims_files: Sequence[str]) -> None:
@@ -53,9 +60,9 @@ def export_run(*, run: str, destination: str, formats: str, claims_files: Sequen
     with RunStore.open(find_run(run) / STORE_NAME, readonly=True) as store:
         documents = claim_documents(store)
         if "csv" in wanted:
-            store.export_csv(folder / "trials")
+            store.export_csv(folder / "trials", _MARKS)
         if "parquet" in wanted:
-            store.export_parquet(folder / "trials")
+            store.export_parquet(folder / "trials", _MARKS)
     folder.mkdir(parents=True, exist_ok=True)
     for name, table, types in (
         ("claims", _claims, {"level": "Float64", "n_trials": "Int64"}),

@@ -12,6 +12,7 @@ from trials.run.directory import STORE_NAME, find_run, known_runs
 from trials.run.engine import parse_trial_id, replay
 from trials.run.store import CellStatus, RunStore, StoreError
 from verify import session
+from verify.benchmark.marks import MISSING
 from verify.check import compare, junit, other_machines, rounding
 from verify.cli import exits
 from verify.cli.screen import print_json, say, table
@@ -132,8 +133,10 @@ def replay_trial(*, names: Sequence[str], as_json: bool, claims_files: Sequence[
             f"{result.distance:.1e}; on the same processor and with the same versions all bits "
             "must be equal"
         )
+    mark = MISSING if parse_trial_id(trial).experiment == "benchmark.fit" else None
+    shown = [None if value == mark else float(value) for value in result.values]
     if as_json:
-        values = dict(zip(result.columns, map(float, result.values), strict=True))
+        values = dict(zip(result.columns, shown, strict=True))
         identical = {
             "identical": result.distance == 0.0,
             "distance": result.distance,
@@ -143,8 +146,8 @@ def replay_trial(*, names: Sequence[str], as_json: bool, claims_files: Sequence[
         where = {"run": str(directory), "trial": trial}
         print_json({**where, **identical, "status": result.status, "values": values})
         return
-    for name, value in zip(result.columns, result.values, strict=True):
-        say(f"{name:>28}  {float(value)!r}")
+    for name, value in zip(result.columns, shown, strict=True):
+        say(f"{name:>28}  {'does not apply' if value is None else repr(value)}")
     say(f"{'status':>28}  {result.status}")
     if result.distance == 0.0:
         say(f"identical to the stored trial of {directory}, bit for bit")

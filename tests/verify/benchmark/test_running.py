@@ -10,7 +10,8 @@ from trials.run.store import RunStore
 from verify.benchmark import running
 from verify.benchmark.design import Benchmark
 from verify.benchmark.fits import BLOCK
-from verify.benchmark.metrics import METRICS, MISSING
+from verify.benchmark.marks import MISSING
+from verify.benchmark.metrics import METRICS
 from verify.benchmark.running import _mean, applicable, contrasts_of, n_stored, run
 from verify.benchmark.tuning import Tuned, put_aside
 

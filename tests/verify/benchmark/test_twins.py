@@ -15,7 +15,8 @@ from verify.benchmark.design import Benchmark
 from verify.benchmark.federation import FEDERATION, Federation, centres, draw
 from verify.benchmark.fits import BLOCK
 from verify.benchmark.fitting import DIVERGED, TOO_LONG, Fitted, measure
-from verify.benchmark.metrics import METRICS, MISSING, metric
+from verify.benchmark.marks import MISSING
+from verify.benchmark.metrics import METRICS, metric
 from verify.benchmark.tuning import Tuned, put_aside
 from verify.decisions.sequences import confidence_sequence
 

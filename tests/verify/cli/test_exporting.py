@@ -10,7 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 from trials.run.directory import STORE_NAME
+from trials.run.engine import Demand, ensure, trial_id
+from trials.run.executors import make_executor
 from trials.run.store import RunStore
+from verify.benchmark.fits import BLOCK, FIT
 from verify.cli import exits, exporting
 from verify.cli.app import application
 
@@ -142,3 +145,35 @@ def test_tables_tell_void_cells_their_relation_and_the_error_of_a_failed_claim(t
         assert list(found.verdict) == ["", "open"]  # the cells' own, and not the claim's
         assert found["quantile"][0] in (0.75, "0.75")
         assert list(read(tmp_path / form / f"claims.{form}").error) == ["", "E: x"]
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_metric_that_does_not_apply_is_missing_in_tables_and_in_a_replay(kind, tmp_path):
+    """It was -1, which a reader takes for a value."""
+    pytest.importorskip("sklearn")
+    if kind == "parquet":
+        pytest.importorskip("pyarrow")
+    made = tmp_path / "run"
+    cell = FIT.check({"m": 4, "n": 6, "d": 2, "k": 2, "method": "local"})
+    made.mkdir()
+    with (
+        RunStore.create(made / STORE_NAME, root_seed=0, config={}, code={}) as store,
+        make_executor("serial") as executor,
+    ):
+        ensure(store, [Demand(FIT, cell, 1)], executor)
+        stored = store.table(FIT, cell, 1)
+    assert (stored["accuracy"] == -1.0).all()  # the store's own form
+    assert call("export", made, tmp_path / "out", "--format", kind).exit_code == 0
+    read = {"csv": pd.read_csv, "parquet": pd.read_parquet}[kind]
+    frame = read(tmp_path / "out" / "trials" / f"benchmark.fit.{kind}")
+    assert frame["accuracy"].isna().all()
+    assert list(frame["status"]) == ["ok"] * BLOCK
+    assert frame["error"].tolist() == stored["error"].tolist()
+    assert frame["recovered"].tolist() == [0.0] * BLOCK  # a zero is a value
+    told = call("replay", made, trial_id(FIT, cell, 1), "--json")
+    values = json.loads(told.output)["values"]
+    assert values["accuracy"] is None
+    assert values["error"] == stored["error"][1]
+    text = call("replay", made, trial_id(FIT, cell, 1)).output
+    assert "accuracy  does not apply\n" in text
+    assert "-1.0" not in text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,8 +23,18 @@ if TYPE_CHECKING:
 _OWN = ("block", "trial", "status", "reason")
 
 
-def export(reader: BlockReader, cells: Sequence[CellRow], folder: Path, suffix: str) -> list[Path]:
-    """Write one table per experiment as ``<folder>/<experiment>.<suffix>`` and return the paths."""
+def export(
+    reader: BlockReader,
+    cells: Sequence[CellRow],
+    folder: Path,
+    suffix: str,
+    missing: Mapping[str, float],
+) -> list[Path]:
+    """Write one table per experiment as ``<folder>/<experiment>.<suffix>`` and return the paths.
+
+    ``missing`` names the value that an experiment stores where a column does not apply.  It is
+    written as the format's own mark of a missing value.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -36,7 +46,7 @@ def export(reader: BlockReader, cells: Sequence[CellRow], folder: Path, suffix: 
     for name, rows in by_experiment.items():
         if len({row.columns for row in rows}) > 1:
             raise StoreError(f"{reader.path}: is damaged (cells of {name} differ in their columns)")
-        frame = _frame(reader, rows)
+        frame = _frame(reader, rows, missing.get(name))
         path = folder / f"{name}.{suffix}"
         unfinished = folder / f".{name}.{suffix}.part"
         if suffix == "csv":
@@ -57,8 +67,8 @@ def for_spreadsheets(frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def _frame(reader: BlockReader, cells: Sequence[CellRow]) -> pd.DataFrame:
-    """The long table of one experiment's cells."""
+def _frame(reader: BlockReader, cells: Sequence[CellRow], missing: float | None) -> pd.DataFrame:
+    """The long table of one experiment's cells, with NaN for values equal to ``missing``."""
     import pandas as pd
 
     columns: list[str] = json.loads(cells[0].columns)
@@ -86,6 +96,8 @@ def _frame(reader: BlockReader, cells: Sequence[CellRow]) -> pd.DataFrame:
     frame["status"] = [text.partition(":")[0] or "ok" for text in reason]
     frame["reason"] = reason
     values = np.concatenate([found.values for _, found in blocks] or [np.empty((0, len(columns)))])
+    if missing is not None:
+        values = np.where(values == missing, np.nan, values)
     for j, name in enumerate(columns):
         frame[f"value.{name}" if name in _OWN else name] = values[:, j]
     return pd.DataFrame(frame)

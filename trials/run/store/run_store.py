@@ -382,18 +382,27 @@ class RunStore:
 
     # -- export ----------------------------------------------------------------------------
 
-    def export_csv(self, folder: str | os.PathLike[str]) -> list[Path]:
+    def export_csv(
+        self, folder: str | os.PathLike[str], missing: Mapping[str, float] = MappingProxyType({})
+    ) -> list[Path]:
         """Write one long table per experiment, ``<folder>/<experiment>.csv``, and return the paths.
 
         A row a trial: the parameters, ``block``, ``trial``, ``status`` (``ok``, ``diverged``,
         ``raised``), ``reason`` and the values, floats in full (they read back bit for bit).  A
         parameter with the name of another column is called ``param.<name>``, and a value with the
         name of one of these four ``value.<name>``.
-        """
-        return export(self._reader, self._cells.rows(), Path(folder), "csv")
 
-    def export_parquet(self, folder: str | os.PathLike[str]) -> list[Path]:
+        ``missing`` names the value that an experiment stores where a column does not apply: its
+        field is empty.
+        """
+        return export(self._reader, self._cells.rows(), Path(folder), "csv", missing)
+
+    def export_parquet(
+        self, folder: str | os.PathLike[str], missing: Mapping[str, float] = MappingProxyType({})
+    ) -> list[Path]:
         """Write one long table per experiment as Parquet, with the columns of `export_csv`.
+
+        What is empty there is null here.
 
         Raises
         ------
@@ -406,4 +415,4 @@ class RunStore:
             raise StoreError(
                 f"{self.path}: Parquet export needs pyarrow: pip install 'cfl-verify[parquet]'"
             ) from None
-        return export(self._reader, self._cells.rows(), Path(folder), "parquet")
+        return export(self._reader, self._cells.rows(), Path(folder), "parquet", missing)
