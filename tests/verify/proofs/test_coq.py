@@ -1,5 +1,6 @@
 """Theorems for Coq are the registered statements, and Coq refuses what is false."""
 
+import re
 import shutil
 from dataclasses import replace
 from functools import cache
@@ -181,6 +182,15 @@ def test_the_comment_names_the_hypotheses_that_the_argument_gives():
     assert "It uses the triangle inequality" in text
     assert "It gives these hypotheses: distance <= 2 * R_." in text
     assert "hypotheses" not in theorems_of("sxy.eq35")[0].document("certificate")
+
+
+def test_no_two_claims_have_one_file_of_coq():
+    """The second of two ids that differ in '-' and '_' alone took the file of the first."""
+    alike = ["a.b-c", "a.b_c", "a-b.c", "a_b.c", "a.b.c", "a.b[c=3]", "a.b[c=-3]", "3.d", "é.d"]
+    names = [asked.file_name(name) for name in alike]
+    assert len(set(names)) == 9
+    assert all(re.fullmatch(r"[A-Za-z]\w*", name, flags=re.ASCII) for name in names)
+    assert asked.file_name("sxy.eq35-sharp") == "sxy_eq35_sharp"
 
 
 @pytest.mark.parametrize("name", ["ifca.more-general-as-printed", "ifca.eq2-as-printed"])

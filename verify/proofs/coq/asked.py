@@ -8,6 +8,7 @@ certificate's argument gives in words.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -97,8 +98,19 @@ def first_of(procedure: Procedure, claim: Claim) -> tuple[Asked, str, dict[str, 
 
 
 def file_name(claim: str) -> str:
-    """The name of a claim's file, which Coq takes as the name of a module."""
-    return re.sub(r"\W", "_", claim)
+    """The name of a claim's file, which Coq takes as the name of a module.
+
+    No two claims have the same one.  Coq has one mark for '.', '-' and '_', so that a claim whose
+    marks cannot be told from its file's ends with eight digits of its hash.
+
+    >>> file_name("sxy.eq35-sharp"), file_name("sxy.eq35_sharp")
+    ('sxy_eq35_sharp', 'sxy_eq35_sharp_80aa1287')
+    """
+    name = re.sub(r"\W", "_", claim, flags=re.ASCII)
+    if re.fullmatch(r"[A-Za-z][A-Za-z0-9]*\.[A-Za-z0-9-]+", claim):
+        return name
+    start = "" if name[0].isalpha() else "claim_"
+    return f"{start}{name}_{hashlib.sha256(claim.encode()).hexdigest()[:8]}"
 
 
 def statements(proposition: Proposition) -> Iterator[tuple[Mapping[str, Any], Any]]:
