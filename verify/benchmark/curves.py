@@ -57,8 +57,8 @@ def curves(
 def curve_figure(benchmark: Benchmark, root: int, n_trials: int) -> Figure | None:
     """The curves of all federations, a panel each, or None where no method has rounds."""
     panels = []
-    for federation in benchmark.federations:
-        found = curves(benchmark, federation, root, n_trials)
+    lines = [curves(benchmark, one, root, n_trials) for one in benchmark.federations]
+    for federation, found in zip(benchmark.federations, lines, strict=True):
         known = draws_clusters(federation)
         if found:
             panels.append(
@@ -77,10 +77,42 @@ def curve_figure(benchmark: Benchmark, root: int, n_trials: int) -> Figure | Non
         name=f"benchmark-{benchmark.name}-rounds",
         title="Training loss over the rounds",
         panels=panels,
-        caption=(
-            f"Medians of {n_trials} trials. The bands reach from the least to the largest trial."
-        ),
+        caption=" ".join([_drawn(n_trials), *_left_out(benchmark, lines, n_trials)]),
     )
+
+
+def _drawn(n_trials: int) -> str:
+    """What a line is, in words.
+
+    >>> _drawn(1)
+    'A line is the first trial, fitted again. A fit that ends early keeps its last loss.'
+    """
+    what = "the first trial, fitted again"
+    if n_trials > 1:
+        what = (
+            f"the median of the first {n_trials} trials, fitted again, and its band reaches from "
+            "the least to the largest of them"
+        )
+    return f"A line is {what}. A fit that ends early keeps its last loss."
+
+
+def _left_out(
+    benchmark: Benchmark, drawn: Sequence[Mapping[str, FloatArray]], n_trials: int
+) -> list[str]:
+    """Which fits have no part in the lines of the federations, in sentences."""
+    said = []
+    for name in benchmark.method_names:
+        counts = [len(found.get(name, ())) for found in drawn]
+        if not any(counts):
+            said.append(f"{name} has no line: its fits have one round, tell no loss, or fail.")
+            continue
+        for federation, count in zip(benchmark.federations, counts, strict=True):
+            where = f" at {place(benchmark.vary, federation, '=')}" if benchmark.vary else ""
+            if count < n_trials:
+                said.append(
+                    f"The line of {name}{where} is of {count} of {n_trials} trials: others fail."
+                )
+    return said
 
 
 def _series(name: str, lines: FloatArray) -> Series:

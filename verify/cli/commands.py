@@ -721,7 +721,10 @@ def completion(shell: str) -> None:
 )
 @click.option("--grid-size", type=int, metavar="N", help="Values an axis of --grid.  [default: 20]")
 @click.option(
-    "--curves", type=int, metavar="N", help="Draw the loss over the rounds from N trials."
+    "--curves",
+    type=int,
+    metavar="N",
+    help="Draw the training loss over the rounds of the first N trials, in report --format html.",
 )
 @click.option(
     "--metric",

@@ -87,6 +87,32 @@ def test_the_figure_has_a_band_around_each_median():
     assert curve_figure(flat.checked(), 5, 1) is None
 
 
+def test_the_caption_says_which_fits_are_drawn(monkeypatch):
+    """It said "Medians of 3 trials" also where fits had failed, and of one trial."""
+
+    def fitted(method, _data, trial, _limit):
+        if method.text == "fesem" and trial == 1:
+            raise ValueError("it fails")
+        return SimpleNamespace(losses=np.array([2.0] if method.text == "local" else [2.0, 1.0]))
+
+    monkeypatch.setattr(
+        module, "trial_of", lambda _cell, _root, t: (SimpleNamespace(labels=None), t)
+    )
+    monkeypatch.setattr(module, "fitted", fitted)
+    federations = tuple({"m": 6, "n": n, "d": 2} for n in (8, 9))
+    wanted = Benchmark(
+        name="x", question="?", methods="local, ifca, fesem", federations=federations, vary="n"
+    ).checked()
+    assert curve_figure(wanted, 0, 3).caption == (
+        "A line is the median of the first 3 trials, fitted again, and its band reaches from the "
+        "least to the largest of them. A fit that ends early keeps its last loss. local has no "
+        "line: its fits have one round, tell no loss, or fail. The line of fesem at "
+        "samples=8 is of 2 of 3 trials: others fail. The line of fesem at samples=9 is of 2 of 3 "
+        "trials: others fail."
+    )
+    assert curve_figure(wanted, 0, 1).caption.startswith("A line is the first trial, fitted again.")
+
+
 def test_the_page_of_methods_shows_every_family_and_each_estimator():
     import re
     from pathlib import Path
