@@ -137,7 +137,7 @@ NAMED: dict[str, Benchmark] = {
     for b in (
         Benchmark(
             name="few-samples",
-            question="How many rows must a client have before clustering pays?",
+            question="How many samples must a client have before clustering pays?",
             methods=_COMMON,
             **_over("n", (8, 16, 32, 64), m=40, d=5, k=4, separation=1.0, sigma=0.5),
         ),

@@ -10,7 +10,7 @@ from verify.benchmark.running import FederationResult, MethodResult, Result
 from verify.evidence import Figure, Panel, Series
 
 _UNITS = {
-    "n": "rows of a client",
+    "n": "samples of a client",
     "m": "clients",
     "k": "clusters",
     "k_told": "clusters told",
@@ -27,7 +27,7 @@ def axis_label(name: str) -> str:
     """A parameter of the federation in words, with its unit.
 
     >>> axis_label("n"), axis_label("sigma")
-    ('rows of a client (count)', 'noise level (dimensionless)')
+    ('samples of a client (count)', 'noise level (dimensionless)')
     """
     counts = type(FEDERATION.entries.get(name)).__name__ == "Integer"
     return f"{_UNITS.get(name, name)} ({'count' if counts else 'dimensionless'})"

@@ -155,7 +155,7 @@ def test_a_figure_has_every_finite_value_and_a_logarithmic_axis_where_all_are_po
             bounds = [r.guarantee.bound for _, r in rows]
             assert (f"{name}: exact mean" in lines) is any(b is not None for b in bounds)
         assert along.xscale == "log"
-        assert "rows of a client" in along.xlabel
+        assert "samples of a client" in along.xlabel
         assert (along.yscale == "log") is (bool(shown) and min(shown) > 0)
     panels = {panel.title.rpartition(" ")[2]: panel for panel in made["cost"].panels}
     for kind in ("floats", "cpu"):

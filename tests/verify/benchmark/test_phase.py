@@ -13,7 +13,7 @@ from trials.run.executors import make_executor
 from trials.run.store import RunStore
 from verify.benchmark import phase
 from verify.benchmark.design import NAMED
-from verify.benchmark.federation import FEDERATION, draw
+from verify.benchmark.federation import FEDERATION, WORDS, draw, in_words
 from verify.benchmark.figures import axis_label
 from verify.benchmark.phase import (
     Diagram,
@@ -253,12 +253,19 @@ def test_whole_numbers_of_an_axis_are_the_nearest_to_geometric_steps():
     assert axis("n=10..16", 3).values == (10, 13, 16)
 
 
+def test_questions_and_figures_name_a_parameter_as_the_tables_do():
+    """The question and the figure of few-samples had "rows", and its tables had "samples"."""
+    assert [in_words(name) for name in WORDS if in_words(name) not in axis_label(name)] == []
+    assert [b.name for b in NAMED.values() if "rows" in b.question] == []
+    assert in_words(NAMED["few-samples"].vary) in NAMED["few-samples"].question
+
+
 @pytest.mark.parametrize(
     ("name", "label"),
-    [("n", "rows of a client (count)"), ("k", "clusters (count)"),
+    [("n", "samples of a client (count)"), ("k", "clusters (count)"),
      ("sigma", "noise level (dimensionless)"), ("separation", "separation (dimensionless)"),
      ("outliers", "share of outliers (dimensionless)")],
 )  # fmt: skip
 def test_an_axis_of_counts_says_so(name, label):
-    """A figure had "rows of a client (dimensionless)"."""
+    """A figure had "samples of a client (dimensionless)"."""
     assert axis_label(name) == label
