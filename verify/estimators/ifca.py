@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from trials.checks import (
     FloatArray,
@@ -41,7 +43,10 @@ class IFCA(FederatedEstimator):
         round of all clients, all rows and one local step raises the mean of the clients' losses.
     init : "random", or starts (k, d), with the intercept last where one is fitted.
     n_init : random starts.  All of them run, all their floats count, and the one of least loss is
-        kept.
+        kept.  The papers' algorithm has one start, and each further one costs the clients as many
+        floats again.  So the default is 1, and not the 10 of methods whose further starts send
+        nothing, such as `FeSEM`.  One start often ends in a poor optimum: where the floats can be
+        afforded, take 10.
     averaging : "model" (option II) or "gradient" (option I, whose step is divided by m).
     local_steps, step_decay, batch_size, n_participants, stable_after : as in
         `trials.ifca.options.IfcaOptions`.
@@ -54,6 +59,9 @@ class IFCA(FederatedEstimator):
     The papers leave the random start open.  Here its entries are normal, scaled by the root mean
     square of y over that of the norm of x, so that other units give the same fit.  With a loss of
     one's own `trials.ifca.functions` runs, which has no mini-batches, decay or settling.
+
+    A ``ConvergenceWarning`` says that clients still changed their labels in the last of several
+    rounds.
 
     The authors' code (jichan3751/ifca, ``synthetic``) averages gradients of the whole square.  With
     ``averaging="gradient"`` and twice its step size, its models of 60 rounds are these to 4e-16.
@@ -97,7 +105,10 @@ class IFCA(FederatedEstimator):
         starts = random_starts(data, self.init, k, self.n_init, rng)
         step = step_of(self.step_size, data, loss)
         run = self._compiled if is_compiled(loss) else self._own
-        return run(data, loss, starts, step, integer_between("n_rounds", self.n_rounds, 0), rng)
+        n_rounds = integer_between("n_rounds", self.n_rounds, 0)
+        found = run(data, loss, starts, step, n_rounds, rng)
+        _warn_of_changes(found.history["label_changes"])
+        return found
 
     def _compiled(
         self, data: ClientData, loss: Any, starts: FloatArray, step: float, n_rounds: int,
@@ -188,6 +199,17 @@ class IFCA(FederatedEstimator):
         if best is None:
             raise InvalidParameter(f"step_size={step:g} must be smaller: every start diverged")
         return best[1]
+
+
+def _warn_of_changes(changes: IntArray) -> None:
+    """Warn where labels changed in the last of several rounds.  In one round all are new."""
+    if len(changes) > 1 and changes[-1]:
+        warnings.warn(
+            f"labels still change in the last of {len(changes)} rounds ({changes[-1]} of them): "
+            "take more rounds (n_rounds), or the best of several starts (n_init)",
+            ConvergenceWarning,
+            stacklevel=4,  # the caller of fit
+        )
 
 
 class _Curve:

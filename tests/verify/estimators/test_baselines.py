@@ -1,6 +1,8 @@
 """Baselines against exact laws, closed forms and literal loops; symmetries of every estimator."""
 
 import re
+import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,8 +14,11 @@ pytest.importorskip("sklearn")
 from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 from sklearn.cluster import AgglomerativeClustering
+from sklearn.exceptions import ConvergenceWarning
 
 from verify import estimators
+from verify.benchmark.federation import FEDERATION, draw
+from verify.benchmark.fitting import fit
 from verify.estimators import (
     CFL,
     IFCA,
@@ -506,6 +511,38 @@ def test_a_loss_of_ones_own_gives_one_entry_a_row(method, name, change, message)
     more = {"step_size": 0.1} if method is IFCA else {}
     with pytest.raises(ValueError, match=f"the result of loss.{name} .*{message}"):
         method(loss=Wrong(name, change), **more).fit(x, y, clients=of)
+
+
+@pytest.mark.parametrize("more", [{}, {"loss": HalfSquare()}])
+def test_rounds_that_end_before_the_labels_settle_warn(more):
+    """Clients with the targets 1 and 4 share the model 2, at distances 1 and 2.
+
+    Its step takes it to 2.5.  Then the other model -.4 is nearer to the first client, for ever.
+    """
+    x, y, of = np.ones((2, 1)), np.array([1.0, 4.0]), [0, 1]
+    for n_rounds, changes in ((1, [2]), (2, [2, 1]), (3, [2, 1, 0])):
+        method = IFCA(n_rounds=n_rounds, init=[[-0.4], [2.0]], step_size=1.0, **more)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            fit = method.fit(x, y, clients=of)
+        assert fit.history_["label_changes"] == changes
+        assert [(w.category, Path(w.filename).name) for w in told] == [
+            (ConvergenceWarning, Path(__file__).name)
+        ] * (n_rounds == 2)
+
+
+def test_a_benchmark_does_not_warn_of_its_own_method():
+    """The table shows what it reached."""
+    federation = draw(
+        FEDERATION.check({"m": 4, "n": 5, "d": 1, "k": 2, "sigma": 3.0}), np.random.default_rng(0)
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        changes = [
+            fit("ifca", [{"n_rounds": 2, "step_size": 0.5}], federation, seed).losses.size
+            for seed in range(20)
+        ]
+    assert changes == [2] * 20
 
 
 @pytest.mark.parametrize(
