@@ -183,6 +183,15 @@ class Claim:
 
     def document(self, procedure: Procedure) -> dict[str, Any]:
         """The claim's static part as plain data for the store, typeset fields in LaTeX."""
+        return {
+            **self.stated(),
+            "procedure": self.described(procedure),
+            "expected": str(self.expected),
+            **({"identity": self.identity} if self.identity else {}),
+        }
+
+    def stated(self) -> dict[str, Any]:
+        """The part of the document that depends on no procedure, and so on no profile."""
         statement = self.statement
         notation = statement.publication.notation
         return {
@@ -214,12 +223,9 @@ class Claim:
                 for c in statement.constants
             ],
             "reading": statement.reading,
-            "procedure": self._described(procedure),
-            "expected": str(self.expected),
-            **({"identity": self.identity} if self.identity else {}),
         }
 
-    def _described(self, procedure: Procedure) -> str:
+    def described(self, procedure: Procedure) -> str:
         """The procedure in words, with the meanings of a search's coordinates."""
         domain = procedure.searched()
         if domain is None:

@@ -45,11 +45,15 @@ def build_index(
             "mark": _expected_mark(claim, built[claim.smallest_profile]),
             "source": readable_text(statement.source),
             "citation": statement.publication.label,
-            "profiles": {
-                profile: describe(claim.at(profile), each) for profile, each in built.items()
-            },
+            "profiles": _described(claim, built),
         }
     return index
+
+
+def _described(claim: Claim, built: Mapping[str, Procedure]) -> dict[str, dict[str, Any]]:
+    """The description under each profile.  What the statement says is set once for all of them."""
+    stated = _stated(claim)
+    return {profile: _tried(claim, each, stated) for profile, each in built.items()}
 
 
 def _expected_mark(claim: Claim, procedure: Procedure) -> str:
@@ -77,14 +81,13 @@ def describe_planned(planned: Planned) -> dict[str, Any]:
 
 def describe(claim: Claim, procedure: Procedure) -> dict[str, Any]:
     """One claim under one profile, formulas as readable text and as LaTeX."""
-    document = claim.document(procedure)
-    cells = {
-        words: [dict(cell) for cell in getattr(procedure, name)]
-        for name, words in _ROLES.items()
-        if getattr(procedure, name, None)
-    }
+    return _tried(claim, procedure, _stated(claim))
+
+
+def _stated(claim: Claim) -> dict[str, Any]:
+    """What the statement says, whatever the procedure."""
+    document = claim.stated()
     return {
-        "selection": claim.id,
         "quantifiers": readable(document["quantifiers"]),
         "statement": readable(document["bound_latex"]),
         "statement_latex": document["bound_latex"],
@@ -108,7 +111,20 @@ def describe(claim: Claim, procedure: Procedure) -> dict[str, Any]:
             for c in document["constants"]
         ],
         "reading": readable_text(document["reading"]),
-        "procedure": readable_text(document["procedure"]),
+    }
+
+
+def _tried(claim: Claim, procedure: Procedure, stated: Mapping[str, Any]) -> dict[str, Any]:
+    """What the statement says, and how the procedure tries it."""
+    cells = {
+        words: [dict(cell) for cell in getattr(procedure, name)]
+        for name, words in _ROLES.items()
+        if getattr(procedure, name, None)
+    }
+    return {
+        "selection": claim.id,
+        **stated,
+        "procedure": readable_text(claim.described(procedure)),
         "parameters": _parameters(procedure, cells),
         "cells": cells,
         "dropped": [],
