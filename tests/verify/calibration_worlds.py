@@ -159,11 +159,18 @@ DOSES = {
     "logit, slope 1.5": {"slope": 1.5, "law": "logit"},
     "complementary log-log": {"slope": 2.0, "law": "cloglog"},
     "step (perfect separation)": {"slope": 1.0, "law": "step"},
+    "step from .3 to .55, which no link follows": {"slope": 1.0, "law": "low step"},
 }
 
 
-def _dose_fit(rng: np.random.Generator, dose: dict, need: float, grid: tuple[int, ...]):  # type: ignore[no-untyped-def]
-    plan = Design(grid=grid, batch=16, budget=320, level=LEVEL)
+def _dose_fit(  # type: ignore[no-untyped-def]
+    rng: np.random.Generator,
+    dose: dict,  # type: ignore[type-arg]
+    need: float,
+    grid: tuple[int, ...],
+    stated: tuple[float, float] | None = None,
+):
+    plan = Design(grid=grid, batch=16, budget=320, level=LEVEL, stated=stated)
     counts: dict[int, tuple[int, int]] = {}
     while (size := plan.next_size(counts)) is not None:
         s, t = counts.get(size, (0, 0))
@@ -173,11 +180,13 @@ def _dose_fit(rng: np.random.Generator, dose: dict, need: float, grid: tuple[int
 
 
 def _threshold_missed(dose: dict) -> Batch:  # type: ignore[type-arg]
+    """The stated sizes end or begin at the threshold, where wrong decisions are easiest."""
     grid = log_grid(16, 1024, 4)
 
     def batch(rng: np.random.Generator) -> int:
         need = float(rng.uniform(60, 300))
-        fit = _dose_fit(rng, dose, need, grid)
+        stated = [(0.6 * need, need), (need, 1.6 * need)][int(rng.integers(2))]
+        fit = _dose_fit(rng, dose, need, grid, stated)
         return int(not fit.lower <= need * (1 + 1e-9) or not need <= fit.upper * (1 + 1e-9))
 
     return batch
@@ -189,7 +198,7 @@ def _exponent_missed(rng: np.random.Generator) -> int:
         true = 30.0 * value
         grid = log_grid(max(int(true / 7), 1), int(true * 9), 4)
         fit = _dose_fit(rng, DOSES["logit, slope 4"], true, grid)
-        if not fit.resolved:
+        if not fit.estimated:
             return 0
         need.append(fit.threshold)
         se.append(fit.se_log)
@@ -240,7 +249,7 @@ def _outside_the_scaling(growth: float, wrong: Verdict) -> Batch:
 def threshold_worlds() -> list[World]:
     """Limits that miss a threshold, under the adaptive design with its early stop."""
     worlds = [
-        World("threshold", "limits miss", data, _threshold_missed(dose), quick=40)
+        World("threshold, limits", "limits miss", data, _threshold_missed(dose), full=500, quick=20)
         for data, dose in DOSES.items()
     ]
     worlds.append(
@@ -480,9 +489,14 @@ A benchmark is looked at after 4, 8, 12, 20, ..., 128 trials and stopped as soon
 decided or narrow: two copies of one method under two names are separated far less often than in one
 of twenty benchmarks.
 
+The limits of a threshold assume monotony alone, and the stated sizes begin or end at the true one.
+They miss it far less often than at the level, because their level covers every rule that chooses
+sizes.  Limits from the profile likelihood of a model missed the step from .3 to .55 in 11 of 150
+batches.  They decide nothing now.
+
 A batch of the scaling of thresholds is six adaptive searches, a third of the CPU time of this page.
-The rows of thresholds were made with the limits of the chi-square law.  Chernoff's, which are used
-now, are wider by a fifth at 5 per cent, so that they miss less often.
+Its rows were made with profiles of the chi-square law.  Chernoff's, which are used now, are wider
+by a fifth at 5 per cent, and serve as weights alone.
 *Outside the scaling* a threshold is stated as of the order d c, and its claim names d alone.  The
 required constant grows with c, or falls with it, by just the margin.
 """

@@ -151,10 +151,12 @@ def _check_dose(params: Params) -> dict[str, Any]:
 
 
 def dose_probability(params: Params) -> float:
-    """The success probability of `DOSE`: one half at ``n = need``, for any law."""
+    """The success probability of `DOSE`: it crosses one half at ``n = need``, for any law."""
     z = params["slope"] * np.log(params["n"] / params["need"])
     if params["law"] == "step":
         return float(params["n"] >= params["need"])
+    if params["law"] == "low step":
+        return 0.55 if params["n"] >= params["need"] else 0.3
     if params["law"] == "cloglog":
         return float(-np.expm1(-np.log(2.0) * np.exp(z)))
     return float(1.0 / (1.0 + np.exp(-z)))

@@ -1,31 +1,47 @@
 r"""The size at which a success probability crosses a target, by adaptive sampling.
 
-The model in one cell is binomial with :math:`F^{-1}(P(\text{success})) = q + b (\log n - x)`, where
-:math:`F` is a link and :math:`q = F^{-1}(\text{target})`.  Here :math:`x` is the logarithm of the
-threshold.  The threshold is a parameter of its own, so that its profile likelihood gives limits:
+The probability of success :math:`p(n)` grows with the size n.  A *threshold* is a size x with
+:math:`p(n) \le q` for all n < x and :math:`p(n) \ge q` for all n > x, where q is the target.
+Nothing else is assumed of the curve, so that it may jump anywhere.
 
-.. math:: \{x : \ell(\hat x, \hat b) - \max_{b \ge 0} \ell(x, b) \le \log(2/\alpha)\}.
+*Limits.*  Each of the K sizes of the design has a bettor with a capital of one.  Where x is the
+threshold and n < x, he bets against :math:`p(n) \le q`.  After s successes in t trials he has
 
-Half the level is used because sampling stops when the limits are narrow, which makes them miss more
-often.  With one size this is Chernoff's limit for a binomial share: a statistic above
-:math:`2 \log(1/\alpha)` has a probability of at most :math:`\alpha` on each side, for any number of
-trials.  A quantile of the chi-square law is smaller and holds for many trials only.  With batches
-of 16 and a level of 1e-5 it missed 1.5 times as often as stated.
+.. math:: \int_q^1 \Bigl(\frac{u}{q}\Bigr)^s \Bigl(\frac{1-u}{1-q}\Bigr)^{t-s} w(u)\,du
 
-The true link is unknown.  The limits enclose those of three (logit and the two skewed ones), as far
-as their goodness of fit does not refuse them.
+with the density w of Jeffreys' law on (q, 1).  A further trial multiplies each integrand by
+:math:`p u/q + (1 - p)(1 - u)/(1 - q)` in the mean, which is at most one for :math:`p \le q`.  So
+the capital is a supermartingale.  Above x the bet is against :math:`p(n) \ge q`.  It is one too,
+whatever rule chooses the size of the next trial from those before it, and so is the mean capital of
+all bettors.  By Ville's inequality that mean reaches :math:`1/\alpha` at some time with a
+probability of at most :math:`\alpha`.  The limits enclose every x at which it stays below.  They
+hold at every stopping time.  The level is not split, because the truth is one x.
 
-Two cases need more than the estimated coefficients.  Under *perfect separation* the slope has no
-finite estimate, but the profile has limits: every size between the last failures and the first
-successes fits perfectly.  Where *every link is refused*, each size is tested by itself.  The limits
-are the largest size that is below the target with confidence, and the smallest that is above it.
-They assume monotony alone, and hold at any stopping time.
+No limits can be narrower than the step between two sizes.  Where the trials contradict every x, the
+shares of success fall as the size grows, and there are no limits.
 
-The next size to be tried depends on stored counts only.  A likelihood does not depend on the rule
-that chose the sizes (the likelihood principle).  Calibration runs check the limits under this rule.
+*Estimate.*  The size itself, and the sizes that are tried next, come from a binomial model
+:math:`F^{-1}(p) = F^{-1}(q) + b (\log n - x)` with a link F.  Here :math:`x` is the logarithm of
+the threshold.  A threshold is a parameter of its own, so that its profile likelihood gives a
+standard error:
+
+.. math:: \{x : \ell(\hat x, \hat b) - \max_{b \ge 0} \ell(x, b) \le \log(2/\alpha)\}
+
+has a width of so many errors.  It encloses the profiles of three links (logit and the two skewed
+ones), as far as their goodness of fit does not refuse them.  It was once taken for the limits.  A
+curve with a step from .3 to .55 follows no link, and the profile missed its threshold in 11 of 150
+runs at the level .05.  Now an error of the model can only weigh cells wrongly, or stop the sampling
+late.  An estimate outside the limits is moved to the nearer one.
+
+Under *perfect separation* the slope has no finite estimate, but the profile has ends: every size
+between the last failures and the first successes fits perfectly.
+
+The next size to be tried depends on stored counts only.
 
 References
 ----------
+Ville (1939). Etude critique de la notion de collectif.
+Waudby-Smith and Ramdas (2024). Estimating means of bounded random variables by betting. JRSS B 86.
 Chernoff (1952). A measure of asymptotic efficiency for tests of a hypothesis based on the sum of
 observations. Ann. Math. Statist. 23.
 Cox and Oakes (1984), Analysis of Survival Data, section 3.3 (profile likelihood limits).
@@ -47,7 +63,7 @@ from typing import Literal
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
-from scipy.special import expit, log_expit, log_ndtr, ndtri
+from scipy.special import betaincc, betaln, expit, log_expit, log_ndtr, ndtri
 
 from trials.checks import InvalidParameter
 from verify.decisions.sequences import FloatArray, check_level, confidence_sequence
@@ -59,7 +75,10 @@ Counts = Mapping[int, tuple[int, int]]  # size -> (successes, trials)
 
 _MISFIT = 0.01  # a model whose goodness of fit has a smaller p-value is refused
 _GRID = 49  # candidate thresholds of a profile, at each zoom
-_SEQUENTIAL = 2.0  # the level is divided by it, for sampling that ends when the limits are narrow
+_SEQUENTIAL = (
+    2.0  # the level of a profile is divided by it, for sampling that ends when it is narrow
+)
+_JEFFREYS = 0.5  # both shapes of the law of the bets
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,29 +87,38 @@ class ThresholdFit:
 
     Attributes
     ----------
-    threshold, lower, upper : sizes.  ``lower`` is 0 and ``upper`` infinite where nothing bounds
-        them.
+    threshold : the model's estimate, within the limits.
+    lower, upper : sizes.  ``lower`` is 0 and ``upper`` infinite where nothing bounds them.
+    profile : the ends of the model's profile, 0 or infinite where it has none.  They are the limits
+        where every link is refused.
     slope : slope of the link in log size, infinite under perfect separation.
-    se_log : standard error of the log threshold, from the limits' width.
-    method : ``"profile"``, or ``"levels"`` where the model was refused.
+    se_log : standard error of the log threshold, from the width of the profile, or of the limits
+        where the profile has no ends.
     gof_p : p-value of Pearson's goodness of fit, one where no degree of freedom is left.
     separated : whether some size splits the levels into failures only and successes only.
+    falls : whether the trials contradict every threshold, so that the shares fall somewhere.
     """
 
     threshold: float
     lower: float
     upper: float
+    profile: tuple[float, float]
     slope: float
     se_log: float
-    method: Literal["profile", "levels"]
     gof_p: float
     separated: bool
+    falls: bool
     level: float
 
     @property
     def resolved(self) -> bool:
         """Whether both limits are sizes."""
         return self.lower > 0 and math.isfinite(self.upper)
+
+    @property
+    def estimated(self) -> bool:
+        """Whether the model's profile has both ends."""
+        return self.profile[0] > 0 and math.isfinite(self.profile[1])
 
 
 def _logs(eta: FloatArray, link: Link) -> tuple[FloatArray, FloatArray]:
@@ -242,25 +270,23 @@ def fit_threshold(
     )
     profiles = [_profile(np.log(n), s, t, link, target, level / _SEQUENTIAL) for link in links]
     kept = [p for p in profiles if separated or p.gof_p >= _MISFIT]
+    limits = crossing_limits(n, s, t, level=level, target=target, n_levels=n_levels)
+    lower, upper = profile = limits or (0.0, math.inf)
     if kept:
-        method: Literal["profile", "levels"] = "profile"
-        lower = math.exp(min(p.lower for p in kept))
-        upper = math.exp(max(p.upper for p in kept))
-    else:
-        lower, upper = level_limits(n, s, t, level=level, target=target, n_levels=n_levels)
-        method = "levels"
+        profile = math.exp(min(p.lower for p in kept)), math.exp(max(p.upper for p in kept))
     best = kept[0] if kept else profiles[0]
-    bounded = lower > 0 and math.isfinite(upper)
     z = float(scipy.stats.norm.isf(level / 2))
+    low, high = profile if profile[0] > 0 and math.isfinite(profile[1]) else (lower, upper)
     return ThresholdFit(
-        threshold=math.exp(best.estimate),
+        threshold=min(max(math.exp(best.estimate), lower), upper),
         lower=lower,
         upper=upper,
+        profile=profile,
         slope=math.inf if separated else best.slope,
-        se_log=math.log(upper / lower) / (2 * z) if bounded else math.inf,
-        method=method,
+        se_log=math.log(high / low) / (2 * z) if low > 0 else math.inf,
         gof_p=1.0 if separated else best.gof_p,
         separated=separated,
+        falls=limits is None,
         level=level,
     )
 
@@ -282,7 +308,27 @@ def _counts(
     return n[order], s[order], t[order]
 
 
-def level_limits(
+def log_capitals(
+    successes: ArrayLike, trials: ArrayLike, target: float
+) -> tuple[FloatArray, FloatArray]:
+    """Logarithms of the capitals of bets against ``p <= target`` and against ``p >= target``.
+
+    Each starts at 0, and reaches ``log(1 / alpha)`` at some time with a probability of at most
+    alpha where its hypothesis holds.
+    """
+    s, t = (np.asarray(v, dtype=np.float64) for v in (successes, trials))
+
+    def against_low(s: FloatArray, q: float) -> FloatArray:
+        with np.errstate(divide="ignore"):
+            part = np.log(betaincc(_JEFFREYS + s, _JEFFREYS + t - s, q))
+        law = betaln(_JEFFREYS, _JEFFREYS) + math.log(betaincc(_JEFFREYS, _JEFFREYS, q))
+        mixed = betaln(_JEFFREYS + s, _JEFFREYS + t - s) + part - law
+        return np.asarray(mixed - s * math.log(q) - (t - s) * math.log1p(-q))
+
+    return against_low(s, target), against_low(t - s, 1.0 - target)
+
+
+def crossing_limits(
     sizes: FloatArray,
     successes: FloatArray,
     trials: FloatArray,
@@ -290,21 +336,28 @@ def level_limits(
     level: float,
     target: float,
     n_levels: int | None = None,
-) -> tuple[float, float]:
-    """Limits of a threshold from single sizes, under monotony alone.
+) -> tuple[float, float] | None:
+    """Limits of a threshold under monotony alone, at any stopping time, or None if none is left.
 
-    The lower limit is the largest size whose success probability is below the target with
-    confidence.  The upper limit is the smallest size whose success probability is above it.  They
-    are 0 and infinity where there is no such size.  They hold at any stopping time, because the
-    level is split over the sizes that could have been tried.
+    ``sizes`` ascend.  ``n_levels`` is the number of sizes that the design could have tried.  A size
+    without trials keeps its capital of one.
+
+    >>> n, s, t = np.array([10.0, 20.0, 40.0]), np.array([0.0, 6.0, 12.0]), np.full(3, 12.0)
+    >>> crossing_limits(n, s, t, level=0.05, target=0.5)
+    (10.0, 40.0)
     """
-    share = level / max(sizes.size, n_levels or 0)
-    low, high = confidence_sequence(successes, trials, share)
-    below, above = sizes[high < target], sizes[low > target]
-    return (
-        float(below.max()) if below.size else 0.0,
-        float(above.min()) if above.size else math.inf,
-    )
+    below, above = log_capitals(successes, trials, target)
+    # The i-th gap lies above i sizes, which bet against shares above the target.  A threshold at a
+    # size needs no set of its own: of this size's two bets one never exceeds its start.
+    bets = np.array([[*below[:i], *above[i:]] for i in range(sizes.size + 1)])
+    n_bettors = max(sizes.size, n_levels or 0)
+    idle = math.log(n_bettors - sizes.size) if n_bettors > sizes.size else -math.inf
+    total = np.logaddexp(np.logaddexp.reduce(bets, axis=1), idle)
+    kept = np.flatnonzero(total < math.log(n_bettors / level))
+    if not kept.size:
+        return None
+    ends = np.array([0.0, *sizes, math.inf])
+    return float(ends[kept[0]]), float(ends[kept[-1] + 1])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -316,7 +369,10 @@ class Design:
     grid : ascending sizes.
     batch : trials that one step adds at one size.
     budget : trials of the cell, over all sizes.
-    precision : the sampling ends when upper over lower limit is at most this.
+    precision : without ``stated`` the sampling ends when the upper end of the model's profile over
+        the lower one is at most this.
+    stated : two sizes.  The sampling ends when the limits lie between them or beyond one of them,
+        or when they cannot be narrower on this grid.
     """
 
     grid: tuple[int, ...]
@@ -325,6 +381,7 @@ class Design:
     level: float
     target: float = 0.5
     precision: float = 1.2
+    stated: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         """Refuse a grid that cannot bracket anything."""
@@ -363,14 +420,22 @@ class Design:
         if self._hopeless(counts):
             return None
         fit = self.fit(counts, LINKS[:1])
-        if fit.resolved and fit.upper <= self.precision * fit.lower:
-            return None
         low, high = bracket
-        if fit.separated and self._certain(counts, low, high):
+        if self._suffices(fit) or (fit.separated and self._certain(counts, low, high)):
             return None
-        return min(
-            self._around(fit, low, high), key=lambda n: (counts[n][1] if n in counts else 0, n)
-        )
+        wanted = self._deciding(fit) or self._around(fit, low, high)
+        return min(wanted, key=lambda n: (counts[n][1] if n in counts else 0, n))
+
+    def _suffices(self, fit: ThresholdFit) -> bool:
+        """Whether the limits decide, or the estimate is as precise as wanted."""
+        if self.stated is None:
+            return fit.estimated and fit.profile[1] <= self.precision * fit.profile[0]
+        least, most = self.stated
+        inside = least <= fit.lower and fit.upper <= most
+        if inside or fit.lower > most or fit.upper < least:
+            return True
+        between = [n for n in self.grid if fit.lower < n < fit.upper]
+        return fit.resolved and not between
 
     def _bracket(self, counts: Counts) -> int | tuple[int, int]:
         """Bisection: the next position to try, or the neighbours that enclose the crossing."""
@@ -397,6 +462,28 @@ class Design:
         wrong_low = first is not None and float(confidence_sequence(*first, share)[0]) > self.target
         wrong_high = last is not None and float(confidence_sequence(*last, share)[1]) < self.target
         return wrong_low or wrong_high
+
+    def _deciding(self, fit: ThresholdFit) -> set[int]:
+        """The sizes that show best that the threshold lies where the estimate puts it.
+
+        Within the stated sizes, or beyond one of them, the size next to that one has the share that
+        is farthest from the target.  The set is empty where no size of the grid can show it.
+        """
+        if self.stated is None:
+            return set()
+        least, most = self.stated
+        below = [n for n in self.grid if n < fit.threshold]
+        above = [n for n in self.grid if n > fit.threshold]
+        if fit.threshold > most:  # a size above the stated ones fails
+            return {min([n for n in below if n > most], default=0)} - {0}
+        if fit.threshold < least:
+            return {max([n for n in above if n < least], default=0)} - {0}
+        wanted = set()
+        if fit.lower < least:
+            wanted |= {min([n for n in below if n >= least], default=0)}
+        if fit.upper > most:
+            wanted |= {max([n for n in above if n <= most], default=0)}
+        return wanted - {0}
 
     def _around(self, fit: ThresholdFit, low: int, high: int) -> set[int]:
         """The neighbours, and the sizes nearest to a quarter and three quarters of success."""

@@ -90,7 +90,8 @@ class Threshold(Valued, Sampled):
         1}`` larger m and c in proportion.  They decide an inequality.  An equality is asked of each
         symbol alone.
     target : success probability at the threshold.
-    precision : sampling in a cell ends when upper over lower limit is at most this.
+    precision : with ``scaling`` the sampling in a cell ends when the ends of the model's profile
+        differ by this factor.  Without it the sampling ends when the limits decide.
     margin : growth of the required constant per unit log that counts as none.  Without ``scaling``
         and for ``=`` it is a share of the stated size.
     present : further figures from the trials of every cell and size.
@@ -221,28 +222,39 @@ class Threshold(Valued, Sampled):
 
     def describe(self) -> str:
         """Cells, design, model and comparison."""
-        asked = "the stated size itself"
+        rule = (
+            "The sizes next to the stated ones follow, until the limits of the threshold lie "
+            "between those or beyond. The limits assume that the probability grows with the size, "
+            "and nothing else. They hold at any stopping time."
+        )
         if self.scaling:
             where = ", ".join(map(self._spell, self.directions))
-            asked = (
-                f"the stated order: their quotient must {self._allowed} (margin {self.margin:g} "
-                f"per unit log) towards larger {where}, by least squares in logs weighted with the "
-                "thresholds' own errors, HC3 limits"
+            rule = (
+                "Sizes around the fitted threshold follow, until the ends of its profile "
+                f"likelihood over three links differ by a factor {self.precision:g}. The estimates "
+                f"are compared with the stated order: their quotient must {self._allowed} (margin "
+                f"{self.margin:g} per unit log) towards larger {where}, by least squares in logs "
+                "weighted with the profiles' widths, with HC3 limits, which count a lack of fit. "
+                "A model that is wrong in all cells alike moves no exponent."
             )
         return (
             f"The threshold is the size {self.size} at which {self.event} has probability "
             f"{self.target:g}. It is sought in {len(self.cells)} cells of experiment "
-            f"{self.sampling.experiment.name}, by bisection on a logarithmic grid and then by "
-            f"sizes around the fitted threshold. A step has {self.sampling.first} trials and a "
-            f"cell at most {self.sampling.max_trials}. Sampling ends when the ratio of the limits "
-            f"is at most {self.precision:g}. Binomial regression gives profile-likelihood limits "
-            f"over three links. Where all links are refused, the limits use no model. The limits "
-            f"are compared with {asked}. "
+            f"{self.sampling.experiment.name}, by bisection on a logarithmic grid. {rule} A step "
+            f"has {self.sampling.first} trials and a cell at most {self.sampling.max_trials}. "
             + {
                 "at most": "A failed trial is no success.",
                 "at least": "A failed trial counts as a success.",
                 "equals": "The equality must hold with failed trials as successes and without.",
             }[self.side]
+        )
+
+    def _stated(self, cell: Params) -> tuple[float, float]:
+        """The sizes between which the statement puts the threshold of a cell."""
+        bound = float(self.statement.bound(self.values(cell)))
+        low, high = bound * (1 - self.margin), bound * (1 + self.margin)
+        return {"at most": (-math.inf, bound), "at least": (bound, math.inf)}.get(
+            self.side, (low, high)
         )
 
     def _design(self, cell: Params, level: float) -> Design:
@@ -255,6 +267,7 @@ class Threshold(Valued, Sampled):
             level=share,
             target=self.target,
             precision=self.precision,
+            stated=None if self.scaling else self._stated(cell),
         )
 
     def fingerprint(self) -> Any:
@@ -343,7 +356,7 @@ class Threshold(Valued, Sampled):
                 columns = ("towards larger", "growth", "se", "lower", "upper", "verdict")
                 title = "Growth of the threshold over the stated order, per unit log"
                 tables.append(EvidenceTable(title=title, columns=columns, rows=rows))
-            cells = [self._row(z, "open" if not z.fit.resolved else "holds", None) for z in sized]
+            cells = [self._row(z, "holds" if z.fit.estimated else "open", None) for z in sized]
         else:
             cells = [worse([self._compare(z) for z in each]) for each in zip(*ways, strict=True)]
             verdict, summary = combine(cells)
@@ -366,6 +379,7 @@ class Threshold(Valued, Sampled):
 
     def _row(self, sized: Sized, status: Status, bound: float | None) -> CellDecision:
         fit = sized.fit
+        lower, upper = fit.profile if self.scaling else (fit.lower, fit.upper)
         return CellDecision(
             status=status,
             n_trials=sum(t for _, t in sized.counts.values()),
@@ -373,18 +387,16 @@ class Threshold(Valued, Sampled):
             bound=math.nan if bound is None else bound,
             observed=fit.threshold,
             se=fit.threshold * fit.se_log if math.isfinite(fit.se_log) else None,
-            lower=fit.lower,
-            upper=fit.upper if math.isfinite(fit.upper) else None,
-            reason=_why(fit),
+            lower=lower,
+            upper=upper if math.isfinite(upper) else None,
+            reason=_why(fit, lower, upper),
             relation=_RELATIONS[self.statement.relation],
         )
 
     def _compare(self, sized: Sized) -> CellDecision:
         """One cell's limits against the stated size."""
-        bound = float(self.statement.bound(self.values(sized.params)))
-        side, fit = _RELATIONS[self.statement.relation], sized.fit
-        low = -math.inf if side == "at most" else bound * (1 - self.margin * (side == "equals"))
-        high = math.inf if side == "at least" else bound * (1 + self.margin * (side == "equals"))
+        bound, fit = float(self.statement.bound(self.values(sized.params))), sized.fit
+        low, high = self._stated(sized.params)
         status: Status = "open"
         if fit.lower > high or fit.upper < low:
             status = "fails"
@@ -398,10 +410,11 @@ class Threshold(Valued, Sampled):
         """The verdict on the growth of the required constant over the cells, in words, by direction
         as rows of a table, and where the order could be sharper.
         """
-        if lost := [z for z in sized if not z.fit.resolved]:
+        if lost := [z.fit for z in sized if not z.fit.estimated]:
             return (
                 Verdict.INCONCLUSIVE,
-                f"no threshold in {len(lost)} of {len(sized)} cells: {_why(lost[0].fit)}",
+                f"no threshold in {len(lost)} of {len(sized)} cells: "
+                f"{_why(lost[0], *lost[0].profile)}",
                 [],
                 [],
             )
@@ -459,14 +472,13 @@ class Threshold(Valued, Sampled):
             (
                 self._spell_cell(z.params),
                 ", ".join(f"{n}: {s}/{t}" for n, (s, t) in sorted(z.counts.items())),
-                z.fit.method,
                 z.fit.gof_p,
             )
             for z in sized
         ]
         return EvidenceTable(
             title="Draws",
-            columns=("cell", f"{self.size}: successes/trials", "limits from", "fit p-value"),
+            columns=("cell", f"{self.size}: successes/trials", "fit p-value"),
             rows=rows,
         )
 
@@ -493,25 +505,22 @@ class Threshold(Valued, Sampled):
 
     def _notes(self, sized: Sequence[Sized]) -> list[str]:
         notes = []
-        if refused := sum(z.fit.method == "levels" for z in sized):
-            notes.append(
-                f"In {refused} cells the goodness of fit refused every link. Their limits "
-                "come from single sizes and assume monotony only."
-            )
         if separated := sum(z.fit.separated for z in sized):
             notes.append(
-                f"In {separated} cells one size separates failures from successes. Their limits "
-                "are a bracket and no slope is given."
+                f"In {separated} cells one size separates failures from successes. Their estimate "
+                "is the middle of a gap."
             )
         return notes
 
 
-def _why(fit: ThresholdFit) -> str:
-    """The reason why a fit has no limits, or the basis of its limits."""
-    if fit.lower <= 0 and not math.isfinite(fit.upper):
+def _why(fit: ThresholdFit, lower: float, upper: float) -> str:
+    """The reason why a fit lacks an end, or the basis of its estimate."""
+    if fit.falls:
+        return "the shares of success fall as the size grows"
+    if lower <= 0 and not math.isfinite(upper):
         return "the sizes tried do not show a crossing"
-    if fit.lower <= 0:
+    if lower <= 0:
         return "the threshold may lie below every size tried"
-    if not math.isfinite(fit.upper):
+    if not math.isfinite(upper):
         return "the threshold may lie above every size tried"
     return "bracket" if fit.separated else ""

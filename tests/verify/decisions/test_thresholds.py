@@ -2,9 +2,11 @@
 
 import math
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit
 from scipy.stats import binom, chi2, norm
@@ -17,8 +19,9 @@ from verify.decisions.thresholds import (
     LINKS,
     Design,
     _pearson,
+    crossing_limits,
     fit_threshold,
-    level_limits,
+    log_capitals,
     log_grid,
 )
 
@@ -80,10 +83,9 @@ def test_limits_are_close_to_fiellers_where_the_sample_is_large():
         a * a - z * z * cov[0, 0],
     ]
     low, high = np.exp(np.sort(np.roots(quadratic)))
-    assert fit.lower == pytest.approx(low, rel=0.002)
-    assert fit.upper == pytest.approx(high, rel=0.002)
-    assert fit.lower < low
-    assert fit.upper > high
+    assert fit.profile == pytest.approx((low, high), rel=0.002)
+    assert fit.profile[0] < low
+    assert fit.profile[1] > high
 
 
 @pytest.mark.parametrize("level", [0.05, 1e-3, 1e-5])
@@ -107,7 +109,7 @@ def test_the_profile_falls_by_chernoffs_limit_at_the_limits():
         return -np.sum(s * np.log(p) + (TRIALS - s) * np.log1p(-p))
 
     best = minimize(loss, [math.log(100), math.log(4)], method="Nelder-Mead").fun
-    for end in (fit.lower, fit.upper):
+    for end in fit.profile:
         at = np.log(end)
         there = minimize_scalar(lambda b, x=at: loss([x, b]), bounds=(-2, 5))
         # outwards, by at most a grid step
@@ -146,25 +148,26 @@ def test_no_size_beyond_the_tried_ones_is_a_limit(n):
     assert not above.resolved
 
 
-def test_a_model_that_is_refused_leaves_limits_from_single_sizes():
-    """A plateau at 0.6 that no link follows.  The crossing of 1/2 lies before it."""
+def test_a_plateau_that_no_link_follows_leaves_the_limits():
+    """A plateau at 0.6.  The crossing of 1/2 lies before it."""
     s, t = [0, 2, 240, 240, 240, 398], [400] * 6
     sizes = np.array([20.0, 40.0, 80.0, 160.0, 320.0, 640.0])
     fit = fit_threshold(sizes, s, t, level=0.05)
-    assert fit.method == "levels"
-    expected = level_limits(sizes, np.array(s), np.array(t), level=0.05, target=0.5)
-    assert (fit.lower, fit.upper) == expected == (40.0, 80.0)
+    assert fit.gof_p < 0.01
+    assert (fit.lower, fit.upper) == (40.0, 80.0)
+    assert 40.0 <= fit.threshold <= 80.0
 
 
-def test_limits_enclose_those_of_every_link_that_fits():
+def test_a_profile_encloses_those_of_every_link_that_fits():
     s = counts(7)
     every = fit_threshold(SIZES, s, TRIALS, level=0.05)
     single = [fit_threshold(SIZES, s, TRIALS, level=0.05, links=(link,)) for link in LINKS]
-    fitting = [one for one in single if one.method == "profile"]
+    fitting = [one for one in single if one.gof_p >= 0.01]
     assert fitting
     for one in fitting:
-        assert every.lower <= one.lower
-        assert one.upper <= every.upper
+        assert every.profile[0] <= one.profile[0]
+        assert one.profile[1] <= every.profile[1]
+        assert (one.lower, one.upper) == (every.lower, every.upper)
 
 
 def test_units_of_size_do_not_matter():
@@ -190,12 +193,12 @@ def design(**more):
     return Design(**(full | more))
 
 
-def test_sampling_gathers_at_the_threshold_and_stops_when_the_limits_are_narrow():
+def test_sampling_gathers_at_the_threshold_and_stops_when_the_profile_is_narrow():
     plan = design(budget=2000)
     drawn, order = sampled(plan, lambda n: expit(4 * math.log(n / 100)))
     assert len(order) < 2000 / 16
     fit = plan.fit(drawn, LINKS[:1])
-    assert fit.upper <= 1.2 * fit.lower
+    assert fit.profile[1] <= 1.2 * fit.profile[0]
     near = sum(t for n, (_, t) in drawn.items() if 50 <= n <= 200)
     assert near > 0.7 * sum(t for _, t in drawn.values())
 
@@ -297,10 +300,10 @@ def test_a_batch_is_drawn_while_it_keeps_within_the_budget(budget, size):
     assert design(**FEW | {"budget": budget})._choose(counts) == size
 
 
-def test_sampling_ends_where_the_limits_are_as_narrow_as_wanted():
+def test_sampling_ends_where_the_profile_is_as_narrow_as_wanted():
     counts = {20: (4, 40), 40: (36, 40)}
     fit = design(**FEW).fit(counts, LINKS[:1])
-    wide = fit.upper / fit.lower
+    wide = fit.profile[1] / fit.profile[0]
     assert design(**FEW, precision=1.001 * wide)._choose(counts) is None
     assert design(**FEW, precision=0.999 * wide)._choose(counts) is not None
 
@@ -347,18 +350,173 @@ def test_sizes_around_a_threshold_are_those_of_a_quarter_and_three_quarters():
     assert around(math.inf) == around(0.0) == {20, 40}
 
 
-def test_level_limits_share_the_level_over_all_sizes_that_could_be_tried():
-    sizes, s, t = np.array([10.0, 20.0, 40.0]), np.array([0, 5, 9]), np.array([9, 10, 9])
-    for n_levels, share in ((None, 0.2 / 3), (2, 0.2 / 3), (30, 0.2 / 30)):
-        low, high = confidence_sequence(s, t, share)
-        expected = (
-            max([n for n, h in zip(sizes, high, strict=True) if h < 0.5], default=0.0),
-            min([n for n, x in zip(sizes, low, strict=True) if x > 0.5], default=math.inf),
+def capital(s, t, target, *, against_low):
+    """A bettor's capital by numerical integration over the shares on the other side."""
+    ends = (target, 1.0) if against_low else (0.0, target)
+
+    def density(u):
+        return 1 / math.sqrt(u * (1 - u))
+
+    def bet(u):
+        return (u / target) ** s * ((1 - u) / (1 - target)) ** (t - s) * density(u)
+
+    return quad(bet, *ends)[0] / quad(density, *ends)[0]
+
+
+@pytest.mark.parametrize("target", [0.5, 0.2, 0.95])
+@pytest.mark.parametrize(("s", "t"), [(0, 0), (0, 7), (3, 7), (7, 7), (20, 60)])
+def test_capitals_are_mean_likelihood_ratios_over_the_other_side(target, s, t):
+    below, above = np.exp(log_capitals(s, t, target))
+    assert below == pytest.approx(capital(s, t, target, against_low=True), rel=1e-6)
+    assert above == pytest.approx(capital(s, t, target, against_low=False), rel=1e-6)
+
+
+@pytest.mark.parametrize("target", [1e-9, 0.5, 1 - 1e-9])
+def test_capitals_of_many_trials_are_numbers(target):
+    for s, t in ((0, 10**9), (10**9, 10**9), (5 * 10**8, 10**9)):
+        below, above = log_capitals(s, t, target)
+        assert not math.isnan(below)
+        assert not math.isnan(above)
+        assert max(below, above) > 10 or abs(s / t - target) < 0.1
+
+
+@pytest.mark.parametrize("n_levels", [None, 2, 3, 30])
+@pytest.mark.parametrize("level", [0.3, 0.01, 1e-5])
+def test_limits_enclose_every_gap_at_which_the_mean_capital_is_small(level, n_levels):
+    sizes = np.array([10.0, 20.0, 40.0])
+    for s, t in (
+        ([0, 5, 9], [9, 10, 9]),
+        ([0, 3, 18], [9, 20, 20]),
+        ([0, 0, 0], [30, 30, 30]),
+        ([30, 30, 30], [30, 30, 30]),
+        ([30, 15, 0], [30, 30, 30]),
+        ([2, 12, 20], [40, 40, 40]),
+    ):
+        kept = []
+        for i, gap in enumerate([(0.0, 10.0), (10.0, 20.0), (20.0, 40.0), (40.0, math.inf)]):
+            capitals = [capital(s[k], t[k], 0.5, against_low=k < i) for k in range(3)] + [1.0] * (
+                max(n_levels or 3, 3) - 3
+            )
+            if np.mean(capitals) < 1 / level:
+                kept.append(gap)
+        expected = (kept[0][0], kept[-1][1]) if kept else None
+        found = crossing_limits(
+            sizes, np.array(s), np.array(t), level=level, target=0.5, n_levels=n_levels
         )
-        found = level_limits(sizes, s, t, level=0.2, target=0.5, n_levels=n_levels)
-        assert found == expected
-    assert level_limits(sizes, s, t, level=0.2, target=0.5) == (10.0, 40.0)
-    assert level_limits(sizes, s, t, level=0.2, target=0.5, n_levels=30)[0] == 0.0
+        assert found == expected, (s, t)
+
+
+def most_often_missed(shares, gap, level, target, budget):
+    """The probability that the limits ever miss a gap, under the rule that makes it largest."""
+    sizes = np.arange(1.0, len(shares) + 1)
+    ends = [0.0, *sizes, math.inf]
+
+    @cache
+    def miss(s, t):
+        if sum(t):
+            tried = np.array(t) > 0
+            found = crossing_limits(
+                sizes[tried],
+                np.array(s)[tried],
+                np.array(t)[tried],
+                level=level,
+                target=target,
+                n_levels=len(shares),
+            )
+            if found is None or not (found[0] <= ends[gap] and ends[gap + 1] <= found[1]):
+                return 1.0
+        if sum(t) == budget:
+            return 0.0
+        worst = 0.0
+        for k, p in enumerate(shares):
+            more = tuple(n + (i == k) for i, n in enumerate(t))
+            good = tuple(n + (i == k) for i, n in enumerate(s))
+            worst = max(worst, p * miss(good, more) + (1 - p) * miss(s, more))
+        return worst
+
+    return miss((0,) * len(shares), (0,) * len(shares))
+
+
+@pytest.mark.parametrize(
+    ("shares", "gap", "target"),
+    [
+        ((0.5, 0.5), 1, 0.5),
+        ((0.5, 0.5), 0, 0.5),
+        ((0.3, 0.55), 1, 0.5),
+        ((0.8, 0.8), 1, 0.8),
+        ((0.1, 0.2), 2, 0.2),
+    ],
+)
+def test_limits_miss_a_threshold_no_more_often_than_stated_under_the_worst_rule(
+    shares, gap, target
+):
+    """All orders in which twelve trials at two sizes may be drawn and come out."""
+    level = 0.3
+    missed = most_often_missed(shares, gap, level, target, budget=12)
+    assert 0.01 < missed <= level
+
+
+def test_a_curve_that_follows_no_link_keeps_its_threshold():
+    """Shares .3 below 100 and .55 above it, which 60 trials a size do not tell from a link."""
+    sizes = np.array([20.0, 40, 80, 95, 105, 160, 320, 640])
+    shares = np.where(sizes < 100, 0.3, 0.55)
+    few = fit_threshold(sizes, 60 * shares, np.full(8, 60), level=0.05)
+    assert few.gof_p > 0.05
+    assert few.profile[0] > 110
+    assert few.lower <= 95
+    assert few.upper >= 105
+    many = fit_threshold(sizes, 2000 * shares, np.full(8, 2000), level=0.05)
+    assert many.gof_p < 0.01
+    assert many.profile == (many.lower, many.upper) == (95, 105)
+    assert 95 <= many.threshold <= 105
+
+
+def test_shares_that_fall_have_no_threshold():
+    fit = fit_threshold([10, 20, 40], [60, 30, 0], [60, 60, 60], level=0.05)
+    assert fit.falls
+    assert not fit.resolved
+    assert (fit.lower, fit.upper) == (0.0, math.inf)
+
+
+@pytest.mark.parametrize(
+    ("stated", "threshold", "limits", "sizes"),
+    [
+        ((15.0, 70.0), 30.0, (0.0, math.inf), {20, 40}),
+        ((15.0, 70.0), 30.0, (20.0, math.inf), {40}),
+        ((15.0, 70.0), 30.0, (10.0, 40.0), {20}),
+        ((15.0, 70.0), 17.0, (10.0, math.inf), {40}),  # no size below 17 is stated
+        ((15.0, 70.0), 100.0, (10.0, math.inf), {80}),
+        ((15.0, 70.0), 75.0, (10.0, math.inf), set()),
+        ((15.0, 70.0), 8.0, (0.0, 40.0), {10}),
+        ((15.0, 70.0), 12.0, (0.0, 40.0), set()),
+        ((-math.inf, 70.0), 30.0, (0.0, math.inf), {40}),
+        ((15.0, math.inf), 30.0, (0.0, math.inf), {20}),
+        (None, 30.0, (0.0, math.inf), set()),
+    ],
+)
+def test_the_sizes_that_decide_by_hand(stated, threshold, limits, sizes):
+    """Of those that can decide, the one with the share that is farthest from the target."""
+    plan = design(**FEW, stated=stated)
+    fit = fit_threshold([10, 80], [0, 1], [1, 1], level=0.05)
+    found = replace(fit, threshold=threshold, lower=limits[0], upper=limits[1])
+    assert plan._deciding(found) == sizes
+
+
+@pytest.mark.parametrize(
+    ("stated", "counts", "ends"),
+    [
+        ((15.0, 45.0), {20: (0, 30), 40: (30, 30)}, True),  # within
+        ((21.0, 45.0), {20: (0, 30), 40: (16, 30), 80: (30, 30)}, False),
+        ((100.0, 200.0), {20: (0, 30), 40: (16, 30), 80: (30, 30)}, True),  # below
+        ((1.0, 15.0), {20: (0, 30), 40: (16, 30), 80: (30, 30)}, True),  # above
+        ((-math.inf, 50.0), {10: (0, 1), 20: (1, 30), 40: (29, 30)}, True),
+        ((-math.inf, 30.0), {10: (0, 30), 20: (0, 30), 40: (30, 30)}, True),  # one gap
+    ],
+)
+def test_sampling_for_a_stated_size_ends_when_the_limits_decide(stated, counts, ends):
+    plan = design(**FEW, stated=stated)
+    filled = {**ENDS, **counts}
+    assert (plan._choose(filled) is None) is ends
 
 
 def test_pearsons_test_leaves_out_levels_with_less_than_one_expected_case():
@@ -374,9 +532,9 @@ def test_pearsons_test_leaves_out_levels_with_less_than_one_expected_case():
     assert _pearson(s[1:3], t[1:3], p[1:3]) == 1.0  # two parameters, two levels
 
 
-def test_the_error_of_the_logarithm_is_the_width_of_the_limits_in_normal_quantiles():
+def test_the_error_of_the_logarithm_is_the_width_of_the_profile_in_normal_quantiles():
     fit = fit_threshold(SIZES, counts(9), TRIALS, level=0.05)
-    wide = math.log(fit.upper / fit.lower)
+    wide = math.log(fit.profile[1] / fit.profile[0])
     assert fit.se_log == pytest.approx(wide / 2 / 1.959964, rel=1e-6)
 
 
@@ -461,12 +619,21 @@ def test_the_best_slope_of_a_candidate_is_that_of_a_search(link):
 def test_the_error_of_a_threshold_is_that_of_its_limits_at_their_level(level):
     fit = fit_threshold(SIZES, counts(3), TRIALS, level=level)
     z = norm.isf(level / 2)
-    assert math.log(fit.upper / fit.lower) == pytest.approx(2 * z * fit.se_log)
+    assert math.log(fit.profile[1] / fit.profile[0]) == pytest.approx(2 * z * fit.se_log)
     separated = fit_threshold(SIZES, TRIALS * (SIZES > 90), TRIALS, level=level)
     assert (separated.separated, separated.gof_p, separated.slope) == (True, 1.0, math.inf)
-    assert math.log(separated.upper / separated.lower) == pytest.approx(2 * z * separated.se_log)
+    wide = math.log(separated.profile[1] / separated.profile[0])
+    assert wide == pytest.approx(2 * z * separated.se_log)
     nothing = fit_threshold(SIZES, np.zeros(7, dtype=int), TRIALS, level=level)
     assert (nothing.upper, nothing.se_log) == (math.inf, math.inf)
+
+
+def test_the_error_of_a_threshold_without_a_profile_is_that_of_its_limits():
+    """The last size succeeds in fewer than half, so that the model's profile has no end above."""
+    fit = fit_threshold([10, 20, 40], [0, 60, 10], [60, 60, 22], level=0.05)
+    assert not fit.estimated
+    assert (fit.lower, fit.upper) == (10, 20)
+    assert fit.se_log == pytest.approx(math.log(2) / (2 * norm.isf(0.025)))
 
 
 def test_a_jump_is_sampled_until_both_of_its_sides_are_certain_and_no_further():

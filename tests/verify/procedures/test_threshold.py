@@ -96,8 +96,12 @@ def test_the_cells_share_the_level(tmp_path):
     alone, _ = tried(at_a_size(needs=(100.0,)), tmp_path / "alone", level=0.025)
     whole, _ = tried(at_a_size(needs=(100.0,)), tmp_path / "whole", level=0.05)
     of_both = next(c for c in both.cells if c.params["need"] == 100.0)
-    assert (of_both.lower, of_both.upper) == (alone.cells[0].lower, alone.cells[0].upper)
-    assert (of_both.lower, of_both.upper) != (whole.cells[0].lower, whole.cells[0].upper)
+
+    def seen(cell):
+        return cell.n_trials, cell.lower, cell.upper, cell.se
+
+    assert seen(of_both) == seen(alone.cells[0])
+    assert seen(of_both) != seen(whole.cells[0])
 
 
 @pytest.mark.parametrize(
@@ -217,7 +221,7 @@ def test_a_fixed_symbol_is_a_number():
 def test_a_step_is_bracketed_and_said_to_be(tmp_path):
     evidence, _ = tried(at_a_size(law="step"), tmp_path)
     assert evidence.verdict is Verdict.SUPPORTED
-    assert any("bracket" in note for note in evidence.notes)
+    assert any("middle of a gap" in note for note in evidence.notes)
     assert all(cell.lower <= cell.params["need"] <= cell.upper for cell in evidence.cells)
 
 
@@ -232,7 +236,7 @@ def test_a_threshold_beyond_the_grid_is_inconclusive(tmp_path):
 
 def test_failed_trials_are_no_successes(tmp_path):
     """Three in ten are lost: success one half is reached where it would be 5/7."""
-    evidence, _ = tried(at_a_size(lost=0.3, needs=(100.0,)), tmp_path)
+    evidence, _ = tried(at_a_size(need, r"\le", lost=0.3, needs=(100.0,)), tmp_path)
     assert evidence.n_failed > 0
     assert evidence.cells[0].observed > 110
 
@@ -266,12 +270,12 @@ def test_failed_trials_count_on_the_side_that_speaks_against_the_statement(relat
         (r"\ge", 0.8, 0.0, True),
         (r"\ge", 1.2, 0.3, False),
         ("=", 1.0, 0.0, True),
-        ("=", 1.58, 0.3, False),
+        ("=", 1.26, 0.3, False),
     ],
 )
 def test_no_failed_trial_speaks_for_a_stated_threshold(tmp_path, relation, factor, lost, supported):
-    """Success is even at 100.  Where 30 per cent are lost it is even at 158, with them at 63."""
-    settings = {"needs": (100.0,), "slope": 2.0, "max_trials": 2048, "lost": lost}
+    """Success is even at 100.  Where 30 per cent are lost it is even at 126, with them at 80."""
+    settings = {"needs": (100.0,), "slope": 4.0, "max_trials": 2048, "lost": lost}
     evidence, _ = tried(at_a_size(factor * need, relation, **settings), tmp_path)
     assert (evidence.verdict is Verdict.SUPPORTED) is supported
     assert (evidence.n_failed > 0) is (lost > 0)
@@ -308,7 +312,7 @@ def test_an_equality_of_growth_holds_with_failed_trials_as_successes_and_without
 
     fits = [fit(cell, cell["need"]) for cell in build.cells]
     grown = [fit(cell, cell["need"] * build.values(cell)["d"]) for cell in build.cells]
-    unknown = [replace(f, upper=math.inf) for f in fits]
+    unknown = [replace(f, profile=(f.profile[0], math.inf)) for f in fits]
     for second, expected in (
         ([None] * len(fits), Verdict.SUPPORTED),
         (fits, Verdict.SUPPORTED),
