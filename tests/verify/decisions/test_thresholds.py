@@ -630,7 +630,7 @@ def test_the_error_of_a_threshold_is_that_of_its_limits_at_their_level(level):
 
 def test_the_error_of_a_threshold_without_a_profile_is_that_of_its_limits():
     """The last size succeeds in fewer than half, so that the model's profile has no end above."""
-    fit = fit_threshold([10, 20, 40], [0, 60, 10], [60, 60, 22], level=0.05)
+    fit = fit_threshold([10, 20, 40], [0, 18, 2], [20, 20, 5], level=0.05)
     assert not fit.estimated
     assert (fit.lower, fit.upper) == (10, 20)
     assert fit.se_log == pytest.approx(math.log(2) / (2 * norm.isf(0.025)))
