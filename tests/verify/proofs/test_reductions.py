@@ -84,6 +84,20 @@ def is_refused(procedure, propositions, points):
     return False
 
 
+#: Points of which a proposition speaks, after which the comparison ends.
+ENOUGH = 16
+
+
+def n_compared(procedure, proposition, points):
+    """At how many points a proposition was compared: at `ENOUGH` or a few more, or at all."""
+    n = 0
+    for first in range(0, len(points), ENOUGH):
+        n += procedure.compare(proposition, points[first : first + ENOUGH])
+        if n >= ENOUGH:
+            break
+    return n
+
+
 @each_paper
 def test_a_reduction_holds_at_random_inputs(paper):
     for name, (procedure, propositions) in reduced(paper).items():
@@ -91,7 +105,8 @@ def test_a_reduction_holds_at_random_inputs(paper):
             points = points_of(procedure, 7, 400 if procedure.instances else 48)
             assert len(points) >= 8
             for each in propositions:
-                assert procedure.compare(each, points) >= (1 if procedure.instances else 8)
+                n = n_compared(procedure, each, points)
+                assert n >= (1 if procedure.instances else 8)
 
 
 @each_paper
