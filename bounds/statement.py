@@ -435,7 +435,7 @@ def _compile(expr: sp.Expr) -> tuple[tuple[str, ...], Any]:
     symbols = tuple(sorted(expr.free_symbols, key=lambda s: s.name))
     names = tuple(s.name for s in symbols)
     try:
-        function = sp.lambdify(symbols, expr, "numpy")
+        function = sp.lambdify(symbols, expr, "numpy", docstring_limit=0)
     except NotImplementedError:  # SymPy's message shows classes and options of a printer
         raise ValueError(f"{plain(expr)} must be built of operations of NumPy") from None
     function.__globals__["range"] = _indices
@@ -507,7 +507,7 @@ def _is_nan(value: Any) -> bool:
 @lru_cache(maxsize=1024)
 def _compiled_mp(expr: sp.Expr) -> tuple[tuple[str, ...], Any]:
     symbols = tuple(sorted(expr.free_symbols, key=lambda s: s.name))
-    function = sp.lambdify(symbols, expr, "mpmath")
+    function = sp.lambdify(symbols, expr, "mpmath", docstring_limit=0)
     function.__globals__["range"] = _exact_indices
     return tuple(s.name for s in symbols), function
 
