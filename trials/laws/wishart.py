@@ -227,10 +227,10 @@ def _draw_candidates(
 
 @kernel
 def _equal(x: FloatArray, y: FloatArray) -> bool:
-    same = True
-    for i in range(x.size):  # a loop: an array expression costs a second of compilation
-        same = same and x[i] == y[i]
-    return same
+    i = 0
+    while i < x.size and x[i] == y[i]:  # an array expression costs a second of compilation
+        i += 1
+    return bool(i == x.size)
 
 
 @kernel
@@ -297,7 +297,10 @@ def _log_tail_limit(own_sq: float, rival_sq: float, rounding: float, sigma: floa
     scale = sigma * sigma + own_sq
     if scale == 0.0:
         return -math.inf
-    limit = -0.5 * n * math.log1p(gap * gap / scale) - _LOG_2
+    ratio = gap * gap / scale
+    if n * ratio > 2.0 * (_SURE + 1.0) * (1.0 + ratio):  # log(1 + x) is at least x/(1 + x)
+        return -math.inf
+    limit = -0.5 * n * math.log1p(ratio) - _LOG_2
     return limit if limit > -_SURE else -math.inf
 
 
@@ -319,7 +322,8 @@ def _limit_tails(
     total = 0.0
     for j in alive:
         if j != own:
-            tail[j] = math.exp(_log_tail_limit(squares[own], squares[j], rounding, sigma, n))
+            limit = _log_tail_limit(squares[own], squares[j], rounding, sigma, n)
+            tail[j] = math.exp(limit) if limit > -math.inf else 0.0
             total += tail[j]
     return total
 
