@@ -44,3 +44,13 @@ def block_stream(root: int, design: int, cell: int, block: int) -> np.random.Gen
     block = integer_between("block", block, 0, 2**32 - 1)
     sequence = np.random.SeedSequence(root, spawn_key=(design, high, low, block))
     return np.random.Generator(np.random.Philox(sequence))
+
+
+def faster_stream(rng: np.random.Generator) -> np.random.Generator:
+    """Return a generator of `numpy.random.SFC64` whose seed are 256 bits of another generator.
+
+    It draws a standard normal number in two thirds of Philox's time, and a uniform one in half of
+    it.  An experiment that spends its time on random numbers takes it once for each block.
+    """
+    seed = rng.integers(0, _WORD, 8).tolist()
+    return np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed)))

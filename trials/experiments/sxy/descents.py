@@ -23,7 +23,7 @@ from trials.mixed_regression.moment_descent import DescentOptions, run_moment_de
 from trials.models.matching import bottleneck_distance
 from trials.parameters import Integer, Options, Parameters, Real
 from trials.run.cell import Params
-from trials.run.experiment import add_experiment, each_trial
+from trials.run.experiment import add_experiment, each_trial, on_faster_stream
 
 N_ROUNDS = 6
 HALF_STEPS = 8
@@ -94,7 +94,7 @@ DESCENT = add_experiment(
     name="sxy.descent",
     design=304,
     columns=("worst", "centres", "far", *(f"err_{t}" for t in range(N_ROUNDS + 1))),
-    simulate=each_trial(_run),
+    simulate=on_faster_stream(each_trial(_run)),
     block_size=16,
     cost=lambda params: 2e-3 + 2e-6 * params["m"] * params["d"],
     parameters=Parameters(

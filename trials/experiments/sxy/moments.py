@@ -42,7 +42,7 @@ from trials.parameters import (
     unchecked,
 )
 from trials.run.cell import Params
-from trials.run.experiment import add_experiment, each_trial
+from trials.run.experiment import add_experiment, each_trial, on_faster_stream
 
 HALF_STEPS = 12
 #: Dimensions up to which a moment matrix is formed and decomposed in full.
@@ -144,36 +144,67 @@ def draw_round(params: Params, rng: np.random.Generator) -> Round:
 
 
 def draw_isotropic_round(params: Params, rng: np.random.Generator) -> Round:
-    r"""The same of Gaussian features with covariance I and k <= d, in at most k + m coordinates.
+    """The same of Gaussian features with covariance I and k <= d, in at most k + m coordinates.
 
     The first k coordinates are those of the errors, since every column is invariant under
     rotations.  In the other d - k dimensions m rows of each half are L Q, with L Bartlett's factor
     and Q orthonormal rows that are independent of all else.  Where m < d - k they are a basis, of
     its own for each side of Y, in which the rows are L.
-
-    Where there are many clients, the first half is drawn in its k coordinates alone.  The others, B
-    (m, d - k), are independent of the second half Z and of the weights w.  So given V, the rows of
-    Z times w, :math:`B^\top V` has independent rows :math:`N(0,V^\top V)`.
     """
     k, m = params["k"], params["m"]
     beyond = params["d"] - k
-    if m >= 2 * params["d"] and params["d"] <= LARGEST_FORMED:
-        u = params["unit"] * np.eye(k, k + beyond)
-        u[-1] *= params["short"]
-        z = rng.standard_normal((m, k + beyond))
-        within = np.stack([rng.standard_normal((m, k)), z[:, :k]])
-        z *= _weigh(u[:, :k], np.ones((k, k)), within, params, rng)[:, None]
-        others = rng.standard_normal((beyond, k + beyond)) @ np.linalg.cholesky(z.T @ z).T
-        matrix = np.concatenate([within[0].T @ z, others]) / m
-        return Round(u, np.ones_like(u), matrix, None)
     u = params["unit"] * np.eye(k, k + min(beyond, m))
     u[-1] *= params["short"]
+    if params["noise"] == "gaussian" and m >= 2 * params["d"] and params["d"] <= LARGEST_FORMED:
+        return Round(u, np.ones_like(u), _draw_moments(u, params, rng), None)
     x = rng.standard_normal((2, m, k + min(beyond, m)))
     if m < beyond:
         x[:, :, k:] = np.tril(x[:, :, k:], -1)
         row = np.arange(m)
         x[:, row, k + row] = np.sqrt(rng.chisquare(beyond - row, (2, m)))
     return _clients(u, np.ones_like(u), x, params, rng)
+
+
+def _draw_moments(u: FloatArray, params: Params, rng: np.random.Generator) -> FloatArray:
+    r"""The matrix Y (d, d) of many clients with Gaussian noise, for errors u along the axes.
+
+    With a client's residual r of variance :math:`\tau^2=\|u_j\|^2+\sigma^2`, his direction is
+    :math:`ru_j/\tau^2` plus a Gaussian vector that is independent of r, with standard deviation
+    :math:`\sigma/\tau` along :math:`u_j` and 1 across.  So of the first half only r is drawn.
+    Given the second half times the weights, V_j of cluster j, row a of :math:`\sum_jB_j^\top V_j`
+    with the vectors B is N(0, sum_j s_ja^2 V_j^T V_j), with the standard deviations s_ja.
+    """
+    (k, d), m = u.shape, params["m"]
+    lengths = np.diagonal(u)
+    sigma = params["sigma"] * params["unit"]
+    spreads = np.hypot(lengths, sigma)
+    ends = np.cumsum(rng.multinomial(m, shares_of(params)))
+    first, second = rng.standard_normal((2, m))
+    rows = rng.standard_normal((m, d))
+    moments, squares = np.zeros((d, d)), np.empty((k, d, d))
+    for j, end in enumerate(ends):
+        own = slice(ends[j - 1] if j else 0, end)
+        share, v = lengths[j] / spreads[j], rows[own]
+        v[:, j] *= sigma / spreads[j]
+        v[:, j] += share * second[own]
+        v *= (spreads[j] ** 2 * first[own] * second[own])[:, None]
+        moments[j] = share * (first[own] @ v)
+        squares[j] = v.T @ v
+    shrunk = np.ones((k, k))
+    np.fill_diagonal(shrunk, (sigma / spreads) ** 2)
+    roots = _roots(np.tensordot(shrunk, squares, 1))
+    moments[:k] += (roots @ rng.standard_normal((k, d, 1)))[:, :, 0]
+    moments[k:] = rng.standard_normal((d - k, d)) @ np.linalg.cholesky(squares.sum(axis=0)).T
+    return np.asarray(moments / m)
+
+
+def _roots(covariances: FloatArray) -> FloatArray:
+    """Matrices L (n, d, d) with L L^T = C, of matrices that may be singular where noise is zero."""
+    try:
+        return np.asarray(np.linalg.cholesky(covariances), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(covariances)
+        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :])
 
 
 def _subspaces(
@@ -256,7 +287,7 @@ ROUND = add_experiment(
     name="sxy.round",
     design=302,
     columns=("deviation", "lost", "lost_last", "kept", "length_error", "after"),
-    simulate=_simulate_rounds,
+    simulate=on_faster_stream(_simulate_rounds),
     block_size=32,
     cost=round_cost,
     parameters=Parameters(
@@ -309,25 +340,29 @@ def draw_pairs(params: Params, rng: np.random.Generator) -> Pairs:
 def draw_gaussian_pairs(params: Params, rng: np.random.Generator) -> Pairs:
     r"""The same of Gaussian features and noise and l > k pairs, from half of the numbers.
 
-    The first coordinate is the residual's, since the law is invariant under rotations.  The others
-    of the first half, B (l, k - 1), are independent of all else.  So given V, which holds the
-    second half times the weights and the answers of the first, :math:`B^\top V` has independent
-    rows :math:`N(0,V^\top V)`.
+    The first coordinate is the residual's, since the law is invariant under rotations.  With an
+    answer a of variance :math:`\tau^2`, a row is a over :math:`\tau^2` times u plus a Gaussian
+    vector that is independent of a, as in `_draw_moments`.  Of the first half only the answers are
+    drawn.  Given V, which holds the second half times the weights and the answers of the first,
+    :math:`B^\top V` with the vectors B has independent rows, multiples of :math:`N(0,V^\top V)`.
     """
     k, n_pairs, unit = params["k"], params["l"], params["unit"]
-    along = rng.standard_normal((2, n_pairs))
     noise = np.hypot(params["outside"], params["sigma"])
-    answers = unit * (along + noise * rng.standard_normal((2, n_pairs)))
-    weights = answers[0] * answers[1]
-    others = rng.standard_normal((n_pairs, k - 1))  # of the second half
-    v = np.column_stack([weights * along[1], answers[0], weights[:, None] * others])
-    first = rng.standard_normal((k - 1, k + 1)) @ np.linalg.cholesky(v.T @ v).T
-    moments = np.empty((k, k))
-    moments[0, 0] = (weights * along[0]) @ along[1]
-    moments[0, 1:], moments[1:, 0] = (weights * along[0]) @ others, first[:, 0]
-    moments[1:, 1:] = first[:, 2:]
-    pull = np.append((answers * along).sum(), first[:, 1] + answers[1] @ others)
-    return Pairs(unit * np.eye(1, k)[0], moments / n_pairs, pull)
+    spread = np.hypot(1.0, noise)
+    first, second = rng.standard_normal((2, n_pairs))
+    x = rng.standard_normal((n_pairs, k))  # the second half
+    x[:, 0] *= noise / spread
+    x[:, 0] += second / spread
+    v = np.empty((n_pairs, k + 1))
+    np.multiply(x, (first * second)[:, None], out=v[:, :k])
+    v[:, k] = first
+    squares = v.T @ v
+    drawn = rng.standard_normal((k, k + 1)) @ np.linalg.cholesky(squares).T
+    drawn[0] *= noise / spread
+    drawn[0] += squares[k] / spread
+    scale = unit * spread
+    u = unit * np.eye(1, k)[0]
+    return Pairs(u, scale**2 / n_pairs * drawn[:, :k], scale * (drawn[:, k] + second @ x))
 
 
 def _anchor(params: Params, rng: np.random.Generator) -> tuple[float, ...]:
@@ -352,7 +387,7 @@ ANCHOR = add_experiment(
     name="sxy.anchor",
     design=303,
     columns=("deviation", "kept", "right_sign"),
-    simulate=each_trial(_anchor),
+    simulate=on_faster_stream(each_trial(_anchor)),
     block_size=64,
     cost=lambda params: 1.5e-4 + 5e-8 * params["l"] * params["k"],
     parameters=Parameters(

@@ -17,7 +17,7 @@ from trials.checks import MAX_DRAWN, BoolArray, FloatArray, IntArray, check_draw
 from trials.experiments.sxy.deviation import SIZES, sizes_of
 from trials.parameters import Integer, Real
 from trials.run.cell import Params
-from trials.run.experiment import add_experiment
+from trials.run.experiment import add_experiment, on_faster_stream
 
 _TURNS = 8
 
@@ -98,7 +98,7 @@ SUBSETS = add_experiment(
     name="sxy.subsets",
     design=244,
     columns=("zeta", "phi"),
-    simulate=_simulate,
+    simulate=on_faster_stream(_simulate),
     parameters=SIZES.extended(
         {
             "d": Integer(1, MAX_DRAWN, default=1, meaning="dimension"),
