@@ -6,9 +6,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from trials.checks import InvalidParameter
-from trials.experiments.odcl import logistic
+from trials.experiments.odcl import linear, logistic
 from trials.experiments.odcl.linear import (
     DESIGNS,
     INTERVAL,
@@ -21,6 +22,7 @@ from trials.experiments.odcl.linear import (
     pooled_fits,
 )
 from trials.experiments.odcl.logistic import COVARIANCES, LOGISTIC, roots
+from trials.run.streams import faster_stream
 
 
 def test_the_roots_are_those_of_the_covariances_absolute_values():
@@ -71,8 +73,8 @@ def test_a_start_that_is_nearest_beyond_the_farthest_is_refused_before_a_trial()
     assert ROUNDS.check({"nearest": 0.25, "farthest": 0.25})["nearest"] == 0.25
 
 
-def test_users_moments_and_fits_are_those_of_their_rows():
-    """The rows again, one by one, from the same numbers."""
+def test_users_moments_are_those_of_their_rows_and_give_their_fits():
+    """The features again, one by one, from the same numbers."""
     params = LINEAR.check({"m": 10, "n": 90, "d": 20})
     users = draw_users(params, np.random.default_rng(3))
     rng = np.random.default_rng(3)
@@ -80,18 +82,29 @@ def test_users_moments_and_fits_are_those_of_their_rows():
     np.testing.assert_array_equal(users.optima, optima)
     places = np.arange(20)
     for i in range(10):
-        x, y = np.zeros((90, 20)), np.empty(90)
+        x = np.zeros((90, 20))
         for row in range(90):
-            y[row] = rng.standard_normal()
             for j in range(5):
                 other = j + int(rng.random() * (20 - j))
                 places[[j, other]] = places[[other, j]]
                 x[row, places[j]] = rng.standard_normal()
-        y += x @ optima[i]
         assert (np.count_nonzero(x, axis=1) == 5).all()
         np.testing.assert_allclose(users.grams[i], x.T @ x / 90, atol=1e-12)
-        np.testing.assert_allclose(users.moments[i], x.T @ y / 90, atol=1e-11)
-        np.testing.assert_allclose(users.fits[i], np.linalg.lstsq(x, y)[0], rtol=1e-9)
+        np.testing.assert_allclose(users.grams[i] @ users.fits[i], users.moments[i], atol=1e-11)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_the_fits_have_the_law_of_least_squares_given_the_features(kept, monkeypatch):
+    """G^1/2 times the error is standard normal, of kept rows and of Gram matrices; alarms 1e-6."""
+    monkeypatch.setattr(linear, "_FEW", 1000 if kept else 4)
+    params = LINEAR.check({"m": 200, "n": 30, "d": 6})
+    users = draw_users(params, np.random.default_rng(5))
+    values, vectors = np.linalg.eigh(30 * users.grams)
+    roots = (vectors * np.sqrt(values)[:, None, :]) @ vectors.transpose(0, 2, 1)
+    errors = (roots @ (users.fits - users.optima[users.truth])[:, :, None])[:, :, 0]
+    assert stats.kstest(errors.ravel(), stats.norm.cdf).pvalue > 2.5e-7
+    assert stats.kstest((errors**2).sum(axis=1), stats.chi2(6).cdf).pvalue > 2.5e-7
+    assert np.abs(np.cov(errors.T) - np.eye(6)).max() < 6 * np.sqrt(2 / 200)
 
 
 def test_few_rows_are_kept_and_give_the_fits_of_least_norm():
@@ -107,7 +120,7 @@ def test_few_rows_are_kept_and_give_the_fits_of_least_norm():
 def test_the_interval_is_empty_where_its_definition_says_so(n):
     params = INTERVAL.check({"optima": "four", "m": 8, "d": 5, "n": n})
     for seed in range(4):
-        _, _, fits, _, truth = draw_users(params, np.random.default_rng(seed))
+        _, _, fits, _, truth = draw_users(params, faster_stream(np.random.default_rng(seed)))
         groups = [fits[truth == j] for j in range(4)]
         widest = max(np.linalg.norm(a - b) / len(g) for g in groups for a in g for b in g)
         means = [g.mean(axis=0) for g in groups]

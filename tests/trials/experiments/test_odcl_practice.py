@@ -15,6 +15,7 @@ from trials.experiments.odcl.linear import LINEAR, ROUNDS, STARTS, draw, draw_us
 from trials.experiments.odcl.number import NUMBER
 from trials.laws.bounded_fits import moments
 from trials.local_erm import least_squares
+from trials.run.streams import faster_stream
 
 
 def rows(experiment, cell, seed, n_trials=1):
@@ -25,7 +26,7 @@ def rows(experiment, cell, seed, n_trials=1):
 def test_with_one_cluster_the_rounds_are_local_steps_and_their_mean():
     cell = {"optima": "one", "m": 10, "n": 60, "T": 3, "step": 0.05, "gradient": 2.0}
     found = rows(STARTS, cell, 4)
-    rng = np.random.default_rng(4)
+    rng = faster_stream(np.random.default_rng(4))
     x, y, optima, _ = draw(STARTS.check(cell), rng)
     average = least_squares(x, y).theta.mean(axis=0)
 
@@ -56,7 +57,7 @@ def test_the_numbers_of_clusters_are_those_of_scikit_learn():
     cell = {"optima": "four", "m": 20, "n": 200, "k_max": 7}
     for seed in range(3):
         found = rows(NUMBER, cell, seed)
-        fits = draw_users(NUMBER.check(cell), np.random.default_rng(seed)).fits
+        fits = draw_users(NUMBER.check(cell), faster_stream(np.random.default_rng(seed))).fits
         models = [KMeans(k, n_init=10, random_state=0).fit(fits) for k in range(1, 8)]
         scores = [silhouette_score(fits, model.labels_) for model in models[1:]]
         saved = -np.diff([model.inertia_ for model in models])
@@ -87,7 +88,7 @@ def test_the_methods_errors_are_those_of_the_drawn_users(n):
     """Four clusters.  With few samples the methods find other partitions than the true one."""
     cell = {"optima": "four", "m": 12, "n": n, "d": 5}
     table = LINEAR.simulate(LINEAR.check(cell), np.random.default_rng(8), 6)
-    rng, failed = np.random.default_rng(8), 0
+    rng, failed = faster_stream(np.random.default_rng(8)), 0
     for found in table:
         found = dict(zip(LINEAR.columns, found, strict=True))
         grams, sums, fits, optima, truth = draw_users(LINEAR.check(cell), rng)
@@ -135,7 +136,7 @@ def test_the_rounds_until_ifca_is_as_good_as_one_shot_are_counted(method, T, ste
         "local_steps": 2, "gradient": 2.0, "nearest": 0.3, "farthest": 0.45,
     }  # fmt: skip
     found = rows(ROUNDS, cell, 3)
-    rng = np.random.default_rng(3)
+    rng = faster_stream(np.random.default_rng(3))
     grams, sums, fits, optima, truth = draw_users(ROUNDS.check(cell), rng)
     if method == "km":
         labels = kmeans_pp(fits[None], 4, rng, n_init=10).labels[0]

@@ -64,7 +64,7 @@ from trials.kernel import kernel
 from trials.local_erm import least_squares
 from trials.parameters import Integer, Options, Parameters, Real, fits_in_memory
 from trials.run.cell import Params
-from trials.run.experiment import Simulate, add_experiment, each_trial
+from trials.run.experiment import Simulate, add_experiment, each_trial, on_faster_stream
 
 #: The intervals of the optima's components: Section 5, Appendix D.2, and one cluster.
 DESIGNS = {"ten": (1, 4, 7, 10, 13, -2, -5, -8, -11, -14), "four": (0, 1, -1, -2), "one": (1,)}
@@ -126,23 +126,22 @@ def draw(
 
 
 @kernel
-def _add_sparse(
-    rng: np.random.Generator, n: int, models: FloatArray, grams: FloatArray, moments: FloatArray
-) -> None:
-    """Add n rows x of `_fill_sparse` for each user to x x^T (m, d, d) and x y (m, d)."""
-    m, d = models.shape
+def _add_sparse(rng: np.random.Generator, n: int, grams: FloatArray) -> None:
+    """Add n rows x of `_fill_sparse` for each user to x x^T (m, d, d), of which halves are read."""
+    m, d = grams.shape[0], grams.shape[1]
     places, values = np.arange(d), np.empty(5)
     for i in range(m):
+        gram = grams[i]
         for _ in range(n):
-            response = rng.standard_normal()
             for j in range(5):
                 place = _next_place(rng, places, j)
                 values[j] = rng.standard_normal()
-                response += values[j] * models[i, place]
-            for j in range(5):
-                moments[i, places[j]] += values[j] * response
-                for h in range(5):
-                    grams[i, places[j], places[h]] += values[j] * values[h]
+                for h in range(j + 1):
+                    gram[place, places[h]] += values[j] * values[h]
+        for a in range(d):
+            for b in range(a):
+                total = gram[a, b] + gram[b, a]
+                gram[a, b] = gram[b, a] = total
 
 
 class Users(NamedTuple):
@@ -160,16 +159,23 @@ class Users(NamedTuple):
 
 
 def draw_users(params: Params, rng: np.random.Generator) -> Users:
-    """Users of a cell.  Their rows are kept only where few of them leave a fit ill-conditioned."""
+    """Users of a cell.  Their rows are kept only where few of them leave a fit ill-conditioned.
+
+    Given the features the noise of the responses, summed with them, is N(0, G) with their Gram
+    matrix G.  So G is enough: with G = L L^T the fit is the optimum plus L^-T g, g standard normal.
+    """
     n, d = params["n"], params["d"]
     if n < _FEW * d:
         features, responses, optima, truth = draw(params, rng)
         fits = least_squares(features, responses).theta
         return Users(*losses(features, responses), fits, optima, truth)
     optima, truth = _draw_optima(params, rng)
-    grams, moments = np.zeros((params["m"], d, d)), np.zeros((params["m"], d))
-    _add_sparse(rng, n, optima[truth], grams, moments)
-    fits = np.asarray(np.linalg.solve(grams, moments[:, :, None])[:, :, 0], dtype=np.float64)
+    grams = np.zeros((params["m"], d, d))
+    _add_sparse(rng, n, grams)
+    roots = np.linalg.cholesky(grams).transpose(0, 2, 1)
+    errors = np.linalg.solve(roots, rng.standard_normal((params["m"], d, 1)))
+    fits = np.asarray(optima[truth] + errors[:, :, 0])
+    moments = (grams @ fits[:, :, None])[:, :, 0]
     return Users(grams / n, moments / n, fits, optima, truth)
 
 
@@ -262,7 +268,7 @@ LINEAR = add_experiment(
         "local", "naive", "averaging", "pooled", "km", "km_ten", "cc", "cc_clusters",
         "km_same", "km_ten_same", "path", "path_clusters", "printed_clusters",
     ),
-    simulate=each_trial(_one),
+    simulate=on_faster_stream(each_trial(_one)),
     parameters=DATA.extended(
         {
             "clusterpath": Options(
@@ -286,7 +292,7 @@ INTERVAL = add_experiment(
     name="odcl.interval",
     design=231,
     columns=("empty",),
-    simulate=each_trial(_interval),
+    simulate=on_faster_stream(each_trial(_interval)),
     parameters=DATA.extended({}, several_clusters),
     block_size=8,
     cost=lambda cell: 5e-7 * cell["m"] * cell["n"] + 0.002,
@@ -368,7 +374,7 @@ ROUNDS = add_experiment(
         "rounds", "matched", "one_shot", "last", "round_20", "round_70", "round_120", "tenth",
 
     ),
-    simulate=mean_of_runs(_match),
+    simulate=on_faster_stream(mean_of_runs(_match)),
     parameters=IFCA.extended(
         {
             "method": Options(("km", "cc"), default="km", meaning="the one-shot method"),
@@ -407,7 +413,7 @@ STARTS = add_experiment(
     name="odcl.starts",
     design=227,
     columns=("one_shot", "near", "random", "warm"),
-    simulate=mean_of_runs(_several_starts),
+    simulate=on_faster_stream(mean_of_runs(_several_starts)),
     parameters=IFCA.extended(
         {
             "T": Integer(1, 10**5, default=200, meaning="rounds"),

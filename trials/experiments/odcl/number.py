@@ -18,7 +18,7 @@ from trials.clustering.selection import choose_k, elbow
 from trials.experiments.odcl.linear import DATA, DESIGNS, draw_users
 from trials.parameters import Integer
 from trials.run.cell import Params
-from trials.run.experiment import add_experiment, each_trial
+from trials.run.experiment import add_experiment, each_trial, on_faster_stream
 
 
 def _one(params: Params, rng: np.random.Generator) -> list[float]:
@@ -41,7 +41,7 @@ NUMBER = add_experiment(
     name="odcl.number",
     design=228,
     columns=("silhouette", "elbow", "silhouette_right", "elbow_right"),
-    simulate=each_trial(_one),
+    simulate=on_faster_stream(each_trial(_one)),
     parameters=DATA.extended(
         {"k_max": Integer(2, 1000, default=15, meaning="largest number that is tried")},
         enough_choices,
