@@ -13,9 +13,9 @@ import sympy as sp
 
 from bounds.ifca.practice import R, share, trend
 from bounds.ifca.symbols import m, n, sigma
+from bounds.shown import MORE_OFTEN_THAN_NOT
 from bounds.statement import Statement, Term
 
-HALF = sp.Rational(1, 2)
 _TEXT = (
     "The optima are rescaled to norm $R$, and the starts are 0/1 vectors, of norm "
     "$\\sqrt{d/2}=22.4$. "
@@ -41,7 +41,7 @@ def _panel(id_: str, reading: str, panel: str, setting: str, at: str) -> Stateme
         f"Fig. 3 ({panel}): success at {setting}, {reading}",
         f"Fig. 3 ({panel}), Section VI-A, {source}",
         r"\text{success}",
-        HALF,
+        MORE_OFTEN_THAN_NOT,
         quantifiers=at,
         reading=f"{words}{_EASIEST}{setting}.",
     )
@@ -107,7 +107,6 @@ FLOOR = share(
     "A run succeeds only where least squares with known clusters does",
     "Section VI-A, on Fig. 3 (c-d)",
     r"\text{no success, or}\ \mathsf{dist}_{\mathrm{oracle}}\le0.6\sigma",
-    sp.Rational(9, 10),
     reading=(
         _SMALL + "The oracle's distance is about $\\sigma\\sqrt{kd/(mn-kd)}$. So $0.6\\sigma$ "
         "needs $mn\\ge3.8kd$, whatever $R$ is, and this alone makes success grow with $mn$."

@@ -12,10 +12,11 @@ import sympy as sp
 
 from bounds.ifca.assumptions import statement
 from bounds.ifca.symbols import d, k, m
+from bounds.shown import MORE_OFTEN_THAN_NOT, all_name, all_of, all_words
 from bounds.statement import Contrast, Statement, Term, Trend
 
 R, SHARED, EARLY, ROUNDS = sp.symbols("R shared early rounds")
-MOST = sp.Rational(4, 5)
+_SHOWN = all_words(printed="The sentence names no number of runs, and {} are taken.").strip()
 
 
 def comparison(
@@ -29,10 +30,21 @@ def comparison(
 
 
 def share(
-    id_: str, title: str, source: str, event: str, bound: sp.Rational = MOST, **fields: Any
+    id_: str,
+    title: str,
+    source: str,
+    event: str,
+    bound: sp.Expr | None = None,
+    *,
+    reading: str = "",
+    **fields: Any,
 ) -> Statement:
-    """An event in most trials: at least four of five."""
+    """An event in all of ten runs, or in a share of them (see `bounds.shown`)."""
+    if bound is None and "terms" not in fields:
+        fields["terms"] = (Term(name=all_name(), expr=all_of()),)
+        reading = f"{reading} {_SHOWN}".strip()
     fields = {
+        "reading": reading,
         "kind": "expectation",
         "quantifiers": r"\forall k,m,n,d",
         "observed": rf"P({event})",
@@ -191,24 +203,25 @@ K_ROBUST = comparison(
         "models that clients choose, and random starts with more models miss fewer clusters."
     ),
 )
+_TEN_STARTS = (
+    "The paper's curves are of image data, with two and four clusters. On synthetic data ten "
+    "starts run, and the first of those that find the clusters counts."
+)
 ROUNDS_OF_IDENTITIES = share(
     "ifca.fig4-synthetic",
     "Identities are found within thirty rounds",
     "Fig. 4, Section VI-B",
     r"\text{right after 30 rounds}",
-    reading=(
-        "The paper's curves are of image data, with two and four clusters. On synthetic data ten "
-        "starts run, and the first of those that find the clusters counts."
-    ),
+    reading=_TEN_STARTS,
 )
 EIGHT_CLUSTERS = share(
     "ifca.fig4-synthetic-eight",
     "Eight clusters are mostly not found from ten random starts",
     "Fig. 4, Section VI-B, with $k=8$",
     r"\text{right after 30 rounds}",
-    sp.Rational(1, 2),
+    MORE_OFTEN_THAN_NOT,
     relation=r"\le",
-    reading=f"{ROUNDS_OF_IDENTITIES.reading} The paper has no such curve.",
+    reading=f"{_TEN_STARTS} The paper has no such curve.",
 )
 RESTARTS_TWO = share(
     "ifca.restarts-two",

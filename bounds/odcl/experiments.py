@@ -12,21 +12,12 @@ import sympy as sp
 
 from bounds.odcl.assumptions import statement
 from bounds.odcl.symbols import n
+from bounds.shown import MORE_OFTEN_THAN_NOT, all_name, all_of, all_words, none_of, some_of
 from bounds.statement import Contrast, Statement
 
 shrinkage, ridge, variance_1, variance_2, pool, curvature, length = sp.symbols(
     "shrinkage ridge variance_1 variance_2 pool curvature length"
 )
-#: Section 5 averages all experiments over ten runs.  A sentence about a curve is read as a sentence
-#: about ten runs, and the experiment is consistent with it when ten runs look so with a probability
-#: of at least one in twenty.  All ten do when one does with at least this probability, 0.741.
-ALL_OF_TEN = sp.Pow(20, sp.Rational(-1, 10), evaluate=False)
-#: The largest probability, 0.259, of an event that none of ten runs shows in one case of twenty.
-NONE_OF_TEN = 1 - ALL_OF_TEN
-#: The smallest probability, 0.0051, of an event that one of ten runs shows in one case of twenty.
-ONE_OF_TEN = 1 - sp.Pow(sp.Rational(19, 20), sp.Rational(1, 10), evaluate=False)
-#: "Likely" is more often than not.
-LIKELY = sp.Rational(1, 2)
 #: "Roughly m" clusters: nearer to the m = 100 users than to the K = 4 clusters.
 ROUGHLY_ALL = sp.Rational(100 + 4, 2)
 _PENALTY = (
@@ -42,18 +33,14 @@ def _share(id_: str, title: str, source: str, observed: str, **fields: Any) -> S
 
 _ALL_OF_TEN: dict[str, Any] = {
     "relation": r"\ge",
-    "terms": {"all of ten runs": ALL_OF_TEN},
+    "terms": {all_name(): all_of()},
 }
 _NONE_OF_TEN: dict[str, Any] = {
     "relation": r"\le",
-    "terms": {"none of ten runs": NONE_OF_TEN},
+    "terms": {"none of ten runs": none_of()},
 }
-_LIKELY: dict[str, Any] = {"relation": r"\ge", "terms": {"likely": LIKELY}}
-TEN_SHOW_IT = (
-    "The paper averages ten runs. The sentence is consistent with the experiment when all ten runs "
-    "show it with a probability of at least one in twenty, so one run with at least "
-    "$20^{-1/10}=0.741$. "
-)
+_LIKELY: dict[str, Any] = {"relation": r"\ge", "terms": {"likely": MORE_OFTEN_THAN_NOT}}
+TEN_SHOW_IT = all_words()
 
 # --- Figure 2 -----------------------------------------------------------------------------------
 
@@ -234,7 +221,7 @@ FIG_5_TRANSITION = _share(
     r"P(K'\ne4)",
     quantifiers=r"n=400",
     relation=r"\ge",
-    terms={"one of ten runs": ONE_OF_TEN},
+    terms={"one of ten runs": some_of()},
     reading="Where the four clusters are found the error is that of Oracle Averaging. The mean of "
     "ten runs is not when one of them misses the clusters. The sentence is consistent with the "
     "experiment when that has a probability of at least one in twenty, so one run misses them with "
@@ -340,8 +327,9 @@ FIG_3_MATCH = _share(
     "Fig. 3: from 4600 samples on ODCL-CC finds the four clusters",
     "Fig. 3; Appendix D.1",
     r"P(K'=4)",
-    reading=FIG_3_THRESHOLD.reading + " " + TEN_SHOW_IT,
-    **_ALL_OF_TEN,
+    reading=FIG_3_THRESHOLD.reading + " " + all_words(20, "Appendix D.1 averages {} runs."),
+    relation=r"\ge",
+    terms={all_name(20): all_of(20)},
 )
 FIG_3_SINGLETONS = statement(
     "odcl.fig3-singletons",

@@ -6,7 +6,8 @@ Remarks 13 and 23, Appendix C and Appendix D.3 say in words what the paper gives
 from __future__ import annotations
 
 from bounds.odcl.assumptions import statement
-from bounds.odcl.experiments import ALL_OF_TEN, TEN_SHOW_IT
+from bounds.odcl.experiments import TEN_SHOW_IT
+from bounds.shown import all_name, all_of
 from bounds.statement import Contrast, Statement
 
 _ERROR = r"\text{normalised MSE}"
@@ -79,7 +80,7 @@ def _number(id_: str, title: str, observed: str, reading: str) -> Statement:
         quantifiers=r"n\ge100",
         observed=observed,
         relation=r"\ge",
-        terms={"all of ten runs": ALL_OF_TEN},
+        terms={all_name(): all_of()},
         reading=reading + TEN_SHOW_IT,
     )
 

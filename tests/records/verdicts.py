@@ -29,7 +29,7 @@ from trials.run.store import RunStore
 from verify import coverage
 from verify.cli import describe
 from verify.decisions import means, search
-from verify.decisions.comparisons import ContrastTest, TrendTest, jonckheere
+from verify.decisions.comparisons import ContrastTest, TrendTest, trend_p_value
 from verify.decisions.domain import Box, Choice, Interval, IntRange, LogInterval
 from verify.decisions.means import Knowledge, LowerTest, MeanTest
 from verify.decisions.reproductions import ReproductionTest
@@ -174,7 +174,10 @@ def of_trends() -> Calls:
             f"indicators, {margin}": lambda m=margin: trend(m, indicators, means.INDICATOR)
             for margin in (0.0, 0.3)
         },
-        **{f"p-value, {name}": lambda g=cells: jonckheere(g) for name, cells in groups.items()},
+        **{
+            f"p-value, {name}": lambda g=cells: trend_p_value(g, 0.05)
+            for name, cells in groups.items()
+        },
     }
 
 

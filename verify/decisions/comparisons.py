@@ -16,9 +16,10 @@ which both methods failed counts half, as a tie does: it is neither for nor agai
 *Trends.*  Cells along one parameter have independent trials.  A trend is refuted by a pair of cells
 whose means go the wrong way by more than the margin.  It is supported when no pair can go the wrong
 way by more than the margin, and when the test of Jonckheere and Terpstra finds the trend.  That
-test needs a number of trials that is fixed beforehand.  So the shares of two cells are compared by
-the exact test of `verify.decisions.shares`, and the limits that are shown are those of Clopper and
-Pearson.  Limits for any stopping time are wider.
+test needs a number of trials that is fixed beforehand.  Its p-value is exact for two values.  For
+others it is a Markov bound with exact conditional means, whatever the ties and the sizes of cells.
+The shares of two cells are compared by the exact test of `verify.decisions.shares`, and the limits
+that are shown are those of Clopper and Pearson.  Limits for any stopping time are wider.
 
 References
 ----------
@@ -51,7 +52,7 @@ from verify.decisions.means import (
     MeanTest,
     mean_and_deviation,
 )
-from verify.decisions.sequences import BoolArray, FloatArray
+from verify.decisions.sequences import BoolArray, FloatArray, check_level
 from verify.decisions.shares import Count, excludes_difference, trend_probability
 from verify.evidence import Relation
 
@@ -240,10 +241,10 @@ def _mean(x: FloatArray) -> float:
     return mean_and_deviation(x)[0] if np.all(np.isfinite(x)) else float(x.mean())
 
 
-def jonckheere(groups: Sequence[FloatArray]) -> float:
-    """One-sided p-value of the Jonckheere-Terpstra test for groups that increase in order.
+def jonckheere(groups: Sequence[FloatArray]) -> tuple[float, float]:
+    """The Jonckheere-Terpstra statistic less its null mean, and its null standard deviation.
 
-    The normal approximation with the variance for ties (Hollander, Wolfe and Chicken 2014, 6.19).
+    The deviation is that given all values, ties included (Hollander, Wolfe and Chicken 2014, 6.19).
     """
     if len(groups) < 2 or min(g.size for g in groups) < 1:
         raise InvalidParameter("a trend needs at least two groups with a value each")
@@ -273,21 +274,53 @@ def jonckheere(groups: Sequence[FloatArray]) -> float:
     if total > 2:
         variance += three(n) * three(ties) / (36 * total * (total - 1) * (total - 2))
     variance += two(n) * two(ties) / (8 * total * (total - 1))
-    if variance <= 0:
-        return 1.0
-    return float(scipy.stats.norm.sf((statistic - mean) / math.sqrt(variance)))
+    return statistic - mean, math.sqrt(max(variance, 0.0))
 
 
-def trend_p_value(groups: Sequence[FloatArray]) -> float:
-    """One-sided p-value of the same test: exact where the trials have two values at most.
+def _log_mean_exponential(values: FloatArray, n: int) -> float:
+    """The log of the mean of ``exp(sum of a random subset of n values)``, exactly.
 
-    The normal approximation is too small there where successes are rare: by a quarter at the level
-    0.05 with 80 trials in each of two cells, and a hundredfold where cells are of unequal sizes.
+    The sum over subsets is an elementary symmetric polynomial.  One value after the other joins
+    the subsets of every size.
     """
-    values = np.unique(np.concatenate(groups))
-    if values.size > 2 or min(g.size for g in groups) < 1:
-        return jonckheere(groups)
-    return trend_probability([Count(int((g == values[-1]).sum()), g.size) for g in groups])
+    logs = np.full(n + 1, -math.inf)
+    logs[0] = 0.0
+    for value in values:
+        logs[1:] = np.logaddexp(logs[1:], logs[:-1] + value)
+    every = values.size
+    ways = math.lgamma(every + 1) - math.lgamma(n + 1) - math.lgamma(every - n + 1)
+    return float(logs[n]) - ways
+
+
+def trend_p_value(groups: Sequence[FloatArray], level: float) -> float:
+    """One-sided p-value of the same test, never too small: exact for trials of two values at most.
+
+    For other values it is made for tests at ``level``, and holds at any.  With more than one group
+    each group in turn, from the last, is a random subset of it and those before, given their
+    values.  So its part U of the statistic has the mean exponential E exp(t U) of such subsets,
+    which is computed, and the product of exp(t U) over these means has the mean one.  Its
+    reciprocal is a p-value (Markov).  The number t depends on all values together, not on their
+    order.
+
+    A normal approximation finds a trend too often where cells are of unequal sizes and few trials
+    differ: twenty times as often as at the level .001 for 60, 6 and 6 trials of which all but two
+    are zero.  The price: many trials find a trend of 4.5 deviations at 5e-5, and not one of 3.9.
+    """
+    check_level(level)
+    pooled = np.concatenate(groups)
+    values = np.unique(pooled)
+    if values.size <= 2 and min(g.size for g in groups) >= 1:
+        return trend_probability([Count(int((g == values[-1]).sum()), g.size) for g in groups])
+    excess, deviation = jonckheere(groups)
+    if not deviation > 0:
+        return 1.0
+    t = math.sqrt(-2.0 * math.log(level)) / deviation
+    log_evidence = t * excess
+    for j in range(1, len(groups)):
+        ranks = scipy.stats.rankdata(np.concatenate(groups[: j + 1]))
+        steps = t * (ranks - ranks.mean())
+        log_evidence -= _log_mean_exponential(steps, groups[j].size)
+    return math.exp(min(-log_evidence, 0.0))
 
 
 def exact_limits(x: FloatArray, knowledge: Knowledge, level: float) -> tuple[float, float]:
@@ -365,7 +398,7 @@ class TrendTest:
             i, j = loose[0]
             reason = f"a fall by more than {self.margin:g} from cell {i + 1} to cell {j + 1}"
             return "open", f"{reason} is not excluded", shown
-        p = trend_p_value(groups)
+        p = trend_p_value(groups, self.support_level)
         if p > self.support_level:
             return "open", f"no trend is found (Jonckheere-Terpstra p={p:.2g})", shown
         most = max(0.0, *(shown[i][1] - shown[j][0] for i, j in pairs))

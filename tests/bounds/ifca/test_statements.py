@@ -162,17 +162,17 @@ ORACLES = {
     **{
         f"ifca.{name}": (lambda _v, share=share: share, None)
         for name, share in {
-            "alg2-participation-runs": 0.8,
-            "comm-saving": 0.8,
-            "comm-saving-as-printed": 0.8,
-            "fig3-floor": 0.9,
+            "alg2-participation-runs": 20**-0.1,
+            "comm-saving": 20**-0.1,
+            "comm-saving-as-printed": 20**-0.1,
+            "fig3-floor": 20**-0.1,
             **{f"fig3{panel}-code": 0.5 for panel in "abcd"},
             **{f"fig3{panel}-text": 0.5 for panel in "abcd"},
             "fig3a-rescaled-starts": 0.5,
             "fig3b-rescaled-starts": 0.5,
-            "fig4-synthetic": 0.8,
+            "fig4-synthetic": 20**-0.1,
             "fig4-synthetic-eight": 0.5,
-            "restarts-two": 0.8,
+            "restarts-two": 20**-0.1,
         }.items()
     },
     **STRONGLY_CONVEX,

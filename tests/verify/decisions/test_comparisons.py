@@ -17,6 +17,7 @@ from trials.checks import InvalidParameter
 from verify.decisions.comparisons import (
     ContrastTest,
     TrendTest,
+    _log_mean_exponential,
     difference_knowledge,
     exact_limits,
     jonckheere,
@@ -170,7 +171,8 @@ def test_jonckheere_agrees_with_all_permutations():
     observed = statistic(groups)
     exact_mean, exact_sd = np.mean(values), np.std(values)
     z = (observed - exact_mean) / exact_sd
-    assert jonckheere(groups) == pytest.approx(norm.sf(z), rel=1e-9)
+    assert jonckheere(groups) == pytest.approx((observed - exact_mean, exact_sd), rel=1e-9)
+    assert z > 0
 
 
 def test_jonckheere_counts_ties_exactly():
@@ -186,12 +188,13 @@ def test_jonckheere_counts_ties_exactly():
         )
 
     drawn = np.array([statistic(rng.permutation(pooled)) for _ in range(20_000)])
-    z = norm.isf(jonckheere(groups))
+    excess, deviation = jonckheere(groups)
+    z = excess / deviation
     # the variance for ties: its relative Monte Carlo error is sqrt(2 / 20,000) = 0.01, and 5 of
     # them are allowed
     expected = (statistic(pooled) - drawn.mean()) / drawn.std()
     assert z == pytest.approx(expected, abs=0.06)
-    assert jonckheere([np.ones(3), np.ones(3)]) == 1.0
+    assert jonckheere([np.ones(3), np.ones(3)]) == (0.0, 0.0)
     with pytest.raises(InvalidParameter, match="at least two groups"):
         jonckheere([np.ones(3)])
 
@@ -365,8 +368,8 @@ def test_the_variance_of_a_trend_with_ties_is_that_of_all_orders(groups):
         )
 
     every = [statistic(order) for order in itertools.permutations(pooled.tolist())]
-    z = norm.isf(jonckheere([np.array(g) for g in groups]))
-    assert (statistic(pooled) - np.mean(every)) / np.std(every) == pytest.approx(z, rel=1e-9)
+    expected = statistic(pooled) - np.mean(every), np.std(every)
+    assert jonckheere([np.array(g) for g in groups]) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("ends", [(0.0, 1.0), (-2.0, 3.0), (1.0, 5.0), (-4.0, -1.0)])
@@ -522,7 +525,15 @@ def test_a_trend_is_found_no_more_often_than_its_level_where_there_is_none(n, le
     shares = np.array([0.005, 0.01, 0.02, 0.035, 0.07, 0.5, 0.95, 0.99])
     masses = [binom.pmf(np.arange(m + 1), m, shares[:, None]) for m in n]
     sizes = {}
-    for p_value in (trend_p_value, jonckheere):
+
+    def exact(cells):
+        return trend_p_value(cells, level)
+
+    def normal(cells):
+        excess, deviation = jonckheere(cells)
+        return norm.sf(excess / deviation) if deviation else 1.0
+
+    for p_value in (exact, normal):
         # what stands below the first cell's share is no trend
         found = [
             [y * n[0] > x * n[1] and p_value([a, b]) <= level for y, b in enumerate(values[1])]
@@ -531,13 +542,82 @@ def test_a_trend_is_found_no_more_often_than_its_level_where_there_is_none(n, le
         sizes[p_value] = np.einsum(
             "si,ij,sj->s", masses[0], np.array(found, dtype=float), masses[1]
         )
-    assert sizes[trend_p_value].max() <= level
-    assert sizes[jonckheere].max() > level
+    assert sizes[exact].max() <= level
+    assert sizes[normal].max() > level
 
 
-def test_a_trend_of_other_values_than_two_has_the_normal_p_value():
-    groups = [np.array([1.0, 2.0]), np.array([2.0, 3.0])]
-    assert trend_p_value(groups) == jonckheere(groups)
+@pytest.mark.parametrize("n", [0, 1, 3, 6])
+def test_the_mean_exponential_is_that_of_all_subsets(n):
+    values = np.array([-0.5, 0.2, 0.2, 1.3, 2.0, -3.0])
+    sums = [sum(values[list(s)]) for s in itertools.combinations(range(6), n)]
+    expected = math.log(np.mean(np.exp(sums)))
+    assert _log_mean_exponential(values, n) == pytest.approx(expected, abs=1e-12)
+
+
+def orders(pooled, sizes):
+    """Every way to deal the pooled values out to groups of these sizes."""
+
+    def deal(rest, left):
+        if not left:
+            yield []
+            return
+        for chosen in itertools.combinations(rest, left[0]):
+            others = tuple(i for i in rest if i not in chosen)
+            for more in deal(others, left[1:]):
+                yield [np.array([pooled[i] for i in chosen]), *more]
+
+    yield from deal(tuple(range(len(pooled))), sizes)
+
+
+@pytest.mark.parametrize("level", [0.2, 0.02])
+@pytest.mark.parametrize(
+    ("pooled", "sizes"),
+    [
+        ([0.0] * 5 + [1.0, 2.0], (4, 2, 1)),
+        ([0.0] * 3 + [1.0, 1.0, 2.0, 2.0], (3, 2, 2)),
+        ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], (3, 2, 1)),
+        ([0.0] * 5 + [1.0, 2.0], (5, 2)),
+    ],
+)
+def test_a_trend_of_several_values_is_found_no_more_often_than_its_level(pooled, sizes, level):
+    """By all orders.  The reciprocals of p-values below one have a mean of at most one."""
+    found = [trend_p_value(groups, level) for groups in orders(pooled, sizes)]
+    below = np.array([p for p in found if p < 1.0])
+    assert len(below) > 0
+    assert sum(below <= level) <= level * len(found)
+    # what the p-values above one leave out is positive
+    assert np.sum(1 / below) <= len(found) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("level", [0.001, 1e-4])
+def test_a_trend_of_few_trials_that_differ_is_found_no_more_often_than_its_level(level):
+    """All but three of 72 trials are zero.  The normal approximation finds one too often."""
+    sizes, others = (60, 6, 6), (1.0, 2.0, 3.0)
+    sums = {"markov": 0.0, "normal": 0.0}
+    for where in itertools.product(range(3), repeat=3):
+        left, probability = list(sizes), 1.0
+        for drawn, group in enumerate(where):
+            probability *= left[group] / (72 - drawn)
+            left[group] -= 1
+        groups = [
+            np.array([0.0] * left[i] + [v for v, w in zip(others, where, strict=True) if w == i])
+            for i in range(3)
+        ]
+        excess, deviation = jonckheere(groups)
+        sums["markov"] += probability * (trend_p_value(groups, level) <= level)
+        sums["normal"] += probability * (norm.sf(excess / deviation) <= level)
+    assert sums["markov"] <= level
+    assert sums["normal"] > 3 * level
+
+
+def test_a_clear_trend_of_several_values_is_found():
+    """A trend of five to seven deviations at the level 5e-5."""
+    groups = [np.repeat([0.0, 1.0, 2.0], [40 - 9 * i, 20, 9 * i + 4]) for i in range(4)]
+    excess, deviation = jonckheere(groups)
+    assert 5 < excess / deviation < 7
+    assert trend_p_value(groups, 5e-5) < 5e-5
+    assert trend_p_value(groups[::-1], 5e-5) == 1.0
+    assert trend_p_value([np.zeros(3), np.zeros(2), np.zeros(4)], 0.05) == 1.0
 
 
 @pytest.mark.parametrize("scale", ["mean", "sign"])
