@@ -165,6 +165,20 @@ def test_a_run_can_hold_the_certificate(path):
     assert _depth(document(path)) + 8 <= MAX_DEPTH
 
 
+#: Points at which the two sides are compared.
+ENOUGH = 24
+
+
+def n_compared(built, proposition, points):
+    """At how many points the sides were compared: at `ENOUGH` or a few more, or at all."""
+    n = 0
+    for first in range(0, len(points), ENOUGH):
+        n += built.compare(proposition, points[first : first + ENOUGH])
+        if n >= ENOUGH:
+            break
+    return n
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: document(path)["claim"])
 def test_the_domain_of_a_proof_holds_the_points_of_the_search(path):
     """At these points the two sides are those of the search."""
@@ -175,9 +189,9 @@ def test_the_domain_of_a_proof_holds_the_points_of_the_search(path):
     inside = list(islice(filter(built.is_inside, points), 64))
     assert len(inside) >= 16
     if not is_flat(statement):  # the checker has no balls for vectors and sums
-        assert built.compare(proposition, inside) >= 8
+        assert n_compared(built, proposition, inside) >= 8
         return
-    for point in inside:
+    for point in inside[:ENOUGH]:
         values = proposition.at(point, built.symbols(point))
         if values is None:
             continue
