@@ -135,8 +135,21 @@ def _cost(result: Result) -> Figure:
         name=f"benchmark-{result.benchmark.name}-cost",
         title="What an error costs",
         panels=panels,
-        caption="A point is a method on a federation. Local fits send nothing.",
+        caption=_missing_points(result),
     )
+
+
+def _missing_points(result: Result) -> str:
+    """What a point is, and the methods that have none over the floats."""
+    sent = {m: [_floats(r) for _, r in _rows(result, m)] for m in result.benchmark.method_names}
+    silent = [m for m, found in sent.items() if all(x is None for x in found)]
+    nothing = [m for m, found in sent.items() if all(x == 0 for x in found)]
+    said = "A point is a method on a federation."
+    if nothing:
+        said += f" No floats are sent by {', '.join(nothing)}."
+    if silent:
+        said += f" It is not known what is sent by {', '.join(silent)}."
+    return said
 
 
 def _floats(row: MethodResult) -> float | None:

@@ -122,6 +122,8 @@ def _columns(path: str) -> dict[str, np.ndarray[Any, Any]]:
             if not lines:
                 raise InvalidParameter(f"{path}: is empty")
             rows = [row for _, row in lines]
+            if hint := _other_separator(rows[0]):
+                raise InvalidParameter(f"{path}: has one column{hint}")
             for line, row in lines:
                 if len(row) != len(rows[0]):
                     raise InvalidParameter(
@@ -150,7 +152,9 @@ def _columns(path: str) -> dict[str, np.ndarray[Any, Any]]:
                 for name in table.column_names
             }
     except UnicodeDecodeError:
-        raise InvalidParameter(f"{path}: cannot be read: it is no UTF-8 text") from None
+        raise InvalidParameter(
+            f"{path}: cannot be read: it is no UTF-8 text; save it as one"
+        ) from None
     except (OSError, ValueError) as error:
         if isinstance(error, InvalidParameter):
             raise
@@ -158,7 +162,7 @@ def _columns(path: str) -> dict[str, np.ndarray[Any, Any]]:
     raise InvalidParameter(f"{path}: must end in .csv, .parquet or .npz")
 
 
-def _other_separator(columns: Mapping[str, Any]) -> str:
+def _other_separator(columns: Sequence[str]) -> str:
     """A hint for a file of one column whose name holds what separates other files."""
     for mark, name in ((";", "semicolons"), ("\t", "tabs")):
         if len(columns) == 1 and any(mark in column for column in columns):
@@ -303,7 +307,6 @@ def read(path: str, client: str, target: str, response: str, digest: str) -> Tab
         if name not in columns:
             raise InvalidParameter(
                 f"{path}: has no column {name!r:.60}; it has {', '.join(columns):.300}"
-                + _other_separator(columns)
             )
     if len(columns) < 3:
         raise InvalidParameter(f"{path}: has no column besides {client} and {target}")

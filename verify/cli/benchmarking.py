@@ -30,7 +30,7 @@ from verify.benchmark.phase import Grid, axis, diagrams, drawn
 from verify.benchmark.phase import document as diagram_document
 from verify.benchmark.running import Result, run
 from verify.cli import exits, screen
-from verify.cli.screen import definition, paragraph, print_json, say, table
+from verify.cli.screen import definition, left_out, paragraph, print_json, say, table
 from verify.cli.signals import interruptible
 from verify.cli.stopping import stoppable
 from verify.decisions.sequences import check_level
@@ -507,6 +507,12 @@ def _print(result: Result, store: RunStore, exports: Sequence[str]) -> None:
         for line in table(pages.headings(result), pages.rows(result, found)):
             say(line)
     say()
+    cut = [left_out(pages.headings(result), pages.rows(result, f)) for f in result.federations]
+    if names := max(cut, key=len):
+        paragraph(
+            f"Columns without room here: {', '.join(names)}. The report, --json and --export have "
+            "them."
+        )
     paragraph(pages.answer(result))
     for note in pages.notes(result):
         paragraph(note)

@@ -211,21 +211,27 @@ def definition(name: str, text: str, *, label: int = 18) -> Iterator[str]:
     yield from (" " * (label + 2) + line for line in rest)
 
 
+def left_out(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """The last columns of a table, for which the screen has no room."""
+    columns = columns_of(console) or PIPE_WIDTH
+    sizes = [max(len(row[i]) for row in (headings, *rows)) for i in range(len(headings))]
+    n_kept = len(sizes)
+    while n_kept > 1:
+        rest = columns - sum(size + 2 for size in sizes[: n_kept - 1])
+        if rest >= min(16, sizes[n_kept - 1]):
+            break
+        n_kept -= 1
+    return list(headings[n_kept:])
+
+
 def table(
     headings: Sequence[str], rows: Sequence[Sequence[str]], *, right: Collection[int] = ()
 ) -> Iterator[str]:
     """Aligned columns.  The last one is wrapped, or left out where fewer than 16 columns remain."""
-    columns = columns_of(console) or PIPE_WIDTH
-    all_rows = [tuple(headings), *(tuple(row) for row in rows)]
-    while len(headings) > 1:
-        fixed = [max(len(row[i]) for row in all_rows) for i in range(len(headings) - 1)]
-        rest = columns - sum(fixed) - 2 * len(fixed)
-        longest = max(len(row[-1]) for row in all_rows)
-        if rest >= min(16, longest):
-            break
-        headings, all_rows = headings[:-1], [row[:-1] for row in all_rows]
-    else:
-        fixed, rest = [], columns
+    n_kept = len(headings) - len(left_out(headings, rows))
+    all_rows = [tuple(row[:n_kept]) for row in (headings, *rows)]
+    fixed = [max(len(row[i]) for row in all_rows) for i in range(n_kept - 1)]
+    rest = (columns_of(console) or PIPE_WIDTH) - sum(fixed) - 2 * len(fixed)
     for row in all_rows:
         cells = [
             f"{text:>{size}}" if i in right else f"{text:<{size}}"

@@ -20,7 +20,7 @@ from verify.benchmark.design import NAMED, Benchmark
 from verify.benchmark.fits import FIT
 from verify.benchmark.phase import Diagram, axis
 from verify.benchmark.running import n_stored
-from verify.cli import benchmarking
+from verify.cli import benchmarking, screen
 from verify.cli.app import application
 from verify.session import RunConfig
 
@@ -445,6 +445,18 @@ def test_a_diagram_is_printed_with_its_counts_and_stored(call, monkeypatch, tmp_
     assert shown["answer"] == "local succeeds in 1 of 4 cells and fails in 2, with 1 open."
     assert shown["tables"][0]["rows"] == [["local", "4", "3", "28", "1", "1 + 1 inferred", "1"]]
     assert shown["notes"][1:] == ["local: law: 3 of 4 cells."]
+
+
+def test_a_narrow_table_names_the_columns_that_it_lacks(call, monkeypatch):
+    """Failed fits stood in none of the columns that were printed, and nothing said so."""
+    monkeypatch.setattr(screen, "columns_of", lambda _console: 400)
+    code, out, err = call(*TWO, "--trials", "4", "--output", "run")
+    assert code == 0, err
+    assert "Columns without room" not in out
+    monkeypatch.setattr(screen, "columns_of", lambda _console: 80)
+    again = " ".join(call("--run", "run", "--executor", "serial", "--trials", "4")[1].split())
+    assert "cpu [s], failed" in again.partition("Columns without room here: ")[2]
+    assert "The report, --json and --export have them." in again
 
 
 def test_the_list_names_benchmarks_and_methods(call):

@@ -157,6 +157,15 @@ def test_a_figure_has_every_finite_value_and_a_logarithmic_axis_where_all_are_po
         assert along.xscale == "log"
         assert "samples of a client" in along.xlabel
         assert (along.yscale == "log") is (bool(shown) and min(shown) > 0)
+    sent = {
+        name: [(r.means["floats-up"], r.means["floats-down"]) for _, r in rows]
+        for name, rows in points.items()
+    }
+    nothing = [name for name, each in sent.items() if all(pair == (0, 0) for pair in each)]
+    silent = [name for name, each in sent.items() if all(None in pair for pair in each)]
+    caption = made["cost"].caption
+    assert (f"No floats are sent by {', '.join(nothing)}." in caption) is bool(nothing)
+    assert (f"It is not known what is sent by {', '.join(silent)}." in caption) is bool(silent)
     panels = {panel.title.rpartition(" ")[2]: panel for panel in made["cost"].panels}
     for kind in ("floats", "cpu"):
         expected = {}

@@ -67,6 +67,10 @@ def test_three_kinds_of_file_hold_the_same_rows(tmp_path):
         (lambda t: t.replace("b,1,", "b,NA,"), r"row 2 is NA \(1 such rows\); fill or drop"),
         (lambda t: t.replace(",", ";"), "it is separated by semicolons, and must be by commas"),
         (lambda t: t.replace(",", "\t"), "it is separated by tabs, and must be by commas"),
+        (  # decimal commas: a row had more columns than the first line, and nothing said why
+            lambda t: t.replace(",", ";").replace("b;1;", "b;1,5;"),
+            "it is separated by semicolons, and must be by commas",
+        ),
         (lambda t: t.replace("b,1,", 'b,"1,5",'), "no number: '1,5'; write decimal points"),
         (lambda t: t.replace("site", "place"), "no column 'site'; it has place, age"),
         (lambda t: t + "a,1,2\n", "line 32 has 3 columns"),
@@ -122,7 +126,7 @@ def test_a_truth_value_of_a_csv_file_is_a_number(tmp_path):
 def test_a_file_in_another_encoding_is_refused_in_plain_words(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_bytes(GOOD.encode() + "M\xfcnchen,1,2,3\n".encode("latin-1"))
-    with pytest.raises(InvalidParameter, match="it is no UTF-8 text"):
+    with pytest.raises(InvalidParameter, match="it is no UTF-8 text; save it as one"):
         tables.check({"data": str(path), "client": "site", "target": "result"})
 
 

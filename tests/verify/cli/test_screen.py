@@ -244,3 +244,14 @@ def test_columns_that_no_terminal_has_are_passed_over(monkeypatch, told, columns
     monkeypatch.setenv("COLUMNS", told)
     pipe = screen.Console(file=io.StringIO())
     assert screen.columns_of(pipe) == columns
+
+
+@pytest.mark.parametrize(("columns", "cut"), [(9, []), (8, ["c"]), (5, ["c"]), (4, ["b", "c"])])
+def test_columns_without_room_are_named(monkeypatch, columns, cut):
+    """Widths 2, 1 and 2 with two blanks between them take 2 + 2 + 1 + 2 + 2 = 9 columns."""
+    monkeypatch.setattr(screen, "columns_of", lambda _console: columns)
+    headings, rows = ["a", "b", "c"], [["xx", "y", "zz"]]
+    assert screen.left_out(headings, rows) == cut
+    first, second = screen.table(headings, rows)
+    assert first.split() == [name for name in headings if name not in cut]
+    assert second.split() == rows[0][: 3 - len(cut)]
