@@ -495,6 +495,20 @@ def test_csv_holds_every_trial_and_reads_back_bit_for_bit(path, tmp_path):
     ]
 
 
+@pytest.mark.parametrize("named", [True, False])
+def test_only_the_mark_of_a_missing_value_is_missing_in_a_table(path, tmp_path, named):
+    """Other negative values stay, and so does the mark of an experiment that has none."""
+    with RunStore.open(path, readonly=True) as store:
+        mark = float(store.table(TOY, {"mean": 1.0})["first"].min())
+        (file,) = store.export_csv(tmp_path / "out", {TOY.name if named else "other": mark})
+        table = store.table(TOY, {"mean": 1.0})["first"]
+    with file.open() as stream:
+        found = [row["first"] for row in csv.DictReader(stream) if row["mean"] == "1.0"]
+    assert (table < 0).sum() > 1
+    for text, value in zip(found, table.tolist(), strict=True):
+        assert text == ("" if named and value == mark else repr(value))
+
+
 def test_csv_says_of_each_block_which_of_its_trials_failed(tmp_path):
     """Two blocks of two cells, each with a failure at a row of its own."""
     rows = {(1.0, 0): 3, (1.0, 1): 0, (2.0, 0): 15, (2.0, 1): 7}
