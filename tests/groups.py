@@ -10,9 +10,10 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-#: Files that share what one of them computes: certificates that were checked, and claims that were
-#: decided on invented trials.
+#: Files that share what one of them computes: certificates that were checked, claims that were
+#: decided on invented trials, and the sources' syntax trees.
 TOGETHER = {
+    "tests/test_unused.py": "tests/test_architecture.py",
     "tests/verify/proofs/test_reductions.py": "tests/verify/proofs/test_shelf.py",
     "tests/verify/proofs/test_sums.py": "tests/verify/proofs/test_shelf.py",
     "tests/verify/proofs/test_unproved.py": "tests/verify/proofs/test_shelf.py",

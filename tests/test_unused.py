@@ -11,10 +11,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-PACKAGES = ("bounds", "trials", "verify", "reports")
+from tests import parsed
+from tests.parsed import ROOT, walk
+
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 #: Modules with functions of one signature each, some of which need not all of it.
@@ -67,11 +67,7 @@ FOR_TESTS = {
 @cache
 def trees() -> dict[str, ast.Module]:
     """Every module of the program."""
-    return {
-        path.relative_to(ROOT).as_posix(): ast.parse(path.read_text())
-        for package in PACKAGES
-        for path in sorted((ROOT / package).rglob("*.py"))
-    }
+    return {path.relative_to(ROOT).as_posix(): tree for path, tree in parsed.trees().items()}
 
 
 def arguments(of: Function | ast.Lambda) -> list[str]:
@@ -91,7 +87,7 @@ def is_stub(function: Function) -> bool:
 def names_in(tree: ast.AST) -> Counter[str]:
     """How often a name is read, as itself, behind a dot or as a text."""
     found: Counter[str] = Counter()
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Name | ast.Attribute) and not isinstance(node.ctx, ast.Store):
             found[node.id if isinstance(node, ast.Name) else node.attr] += 1
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -120,7 +116,7 @@ def unread_in(tree: ast.Module) -> Iterator[str]:
 
     A ``del`` says that an argument is there for the signature's sake.
     """
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Lambda):
             body: list[ast.AST] = [node.body]
         elif isinstance(node, Function) and not is_stub(node) and node.name != "__exit__":
@@ -129,8 +125,17 @@ def unread_in(tree: ast.Module) -> Iterator[str]:
             continue
         names = {name for name in arguments(node) if not name.startswith("_")} - {"self", "cls"}
         if names:
-            used = {n.id for part in body for n in ast.walk(part) if isinstance(n, ast.Name)}
+            used = {n.id for part in body for n in walk(part) if isinstance(n, ast.Name)}
             yield from (f"{getattr(node, 'name', 'lambda')}({name})" for name in names - used)
+
+
+def test_the_walk_meets_every_node_that_holds_another_or_a_name():
+    """Compared with the library's, in the package with the most kinds of nodes."""
+    some = [tree for path, tree in trees().items() if path.startswith("verify/cli/")]
+    assert len(some) > 20
+    for tree in some:
+        every = Counter(map(id, filter(lambda node: node._fields, ast.walk(tree))))
+        assert Counter(id(node) for node in walk(tree) if node._fields) == every
 
 
 def test_every_argument_is_read():
