@@ -109,10 +109,14 @@ def not_utf8(connection, rng):
     connection.execute(f"UPDATE {table} SET {column} = CAST(x'7bff80' AS TEXT)")
 
 
+#: Bytes of a value that is too long.  The test lowers SQLite's limit, which is 67 MB, to below it.
+HUGE = 1_200_000
+
+
 def huge_value(connection, rng):
     table, column = rng.choice([("block", "data"), ("block", "reasons"), ("document", "body")])
     row = "key = 'a'" if table == "document" else "cell = 1 AND block = 1"
-    connection.execute(f"UPDATE {table} SET {column} = zeroblob(80000000) WHERE {row}")
+    connection.execute(f"UPDATE {table} SET {column} = zeroblob({HUGE}) WHERE {row}")
 
 
 VIEWS = {

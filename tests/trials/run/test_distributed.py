@@ -10,6 +10,7 @@ import queue
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections import deque
 from contextlib import contextmanager
@@ -75,7 +76,7 @@ def cluster():
 
 
 def _certificates(folder):
-    """New certificates as files, and the variables by which Dask finds them."""
+    """New certificates as files, by the names of their settings."""
     made = dask_distributed.Security.temporary()
     texts = {"CA_FILE": made.tls_ca_file}
     for role in ("scheduler", "worker", "client"):
@@ -83,16 +84,20 @@ def _certificates(folder):
         texts[f"{role.upper()}__KEY"] = getattr(made, f"tls_{role}_key")
     for name, text in texts.items():
         (folder / f"{name}.pem").write_text(text)
-    return {f"DASK_DISTRIBUTED__COMM__TLS__{name}": f"{folder / name}.pem" for name in texts}
+    return {name: f"{folder / name}.pem" for name in texts}
+
+
+#: Options of a scheduler that gives up work at the second worker that it ends, not at the fourth.
+IMPATIENT = ("--preload", "def dask_setup(scheduler): scheduler.allowed_failures = 1")
 
 
 class Cluster:
     """A scheduler and workers as processes of their own, with TLS where ``tls`` says so."""
 
-    def __init__(self, folder, tls=False):
+    def __init__(self, folder, tls=False, options=()):
         self.folder, self.tls = folder, tls
         self.workers = []
-        self.environment = {**os.environ, **(_certificates(folder) if tls else {})}
+        self.files = files = _certificates(folder) if tls else {}
         file = folder / "scheduler.json"
         self.scheduler = self._start(
             "distributed.cli.dask_scheduler",
@@ -102,7 +107,10 @@ class Cluster:
             "127.0.0.1",
             "--port",
             "0",
-            *(("--protocol", "tls") if tls else ()),
+            *options,
+            *(("--protocol", "tls", "--tls-ca-file", files["CA_FILE"]) if tls else ()),
+            *(("--tls-cert", files["SCHEDULER__CERT"]) if tls else ()),
+            *(("--tls-key", files["SCHEDULER__KEY"]) if tls else ()),
         )
         while not (address := self._address(file)):
             assert self.scheduler.poll() is None
@@ -117,11 +125,16 @@ class Cluster:
             return ""
 
     def _start(self, command, *options, tree=ROOT):
-        """A fork, and a new process where variables or another tree are read before the fork."""
+        """A fork, and a new process where variables or another tree are read before the fork.
+
+        A scheduler is told its certificates, and a worker finds them by Dask's variables.
+        """
         typed = ["-m", *command.split(), *options, "--no-dashboard"]
-        places = {"cwd": self.folder, "env": {**self.environment, "PYTHONPATH": str(tree)}}
-        if tree == ROOT and not self.tls:
+        places = {"cwd": self.folder, "env": {**os.environ, "PYTHONPATH": str(tree)}}
+        if tree == ROOT and (not self.tls or "scheduler" in command):
             return forking.start(typed, **places)
+        for name, file in self.files.items():
+            places["env"][f"DASK_DISTRIBUTED__COMM__TLS__{name}"] = file
         nothing = subprocess.DEVNULL
         return subprocess.Popen([sys.executable, *typed], **places, stdout=nothing, stderr=nothing)
 
@@ -146,8 +159,8 @@ class Cluster:
 
 
 @contextmanager
-def _cluster(folder, n_workers=1, tls=False):
-    made = Cluster(folder, tls)
+def _cluster(folder, n_workers=1, **given):
+    made = Cluster(folder, **given)
     try:
         for _ in range(n_workers):
             made.add_worker()
@@ -245,6 +258,7 @@ def test_a_lost_scheduler_is_one_line_and_a_resume_completes_the_run(tmp_path):
     demands = [*DEMANDS, Demand(TOY, {"mode": "slow"}, 60)]
     program = """
 import sys
+import dask
 from tests.trials.run.test_distributed import DEMANDS
 from tests.trials.toys import TOY
 from trials.run import distributed
@@ -252,8 +266,11 @@ from trials.run.engine import Demand, ensure
 from trials.run.executors import ExecutorError, make_executor
 from trials.run.store import RunStore
 distributed.CONNECT_SECONDS = distributed.WORKER_SECONDS = 1e4
+address, authority, certificate, key = sys.argv[1:]
+files = {"ca-file": authority, "client.cert": certificate, "client.key": key}
+dask.config.set({f"distributed.comm.tls.{name}": file for name, file in files.items()})
 try:
-    with make_executor("distributed", address=sys.argv[1]) as executor:
+    with make_executor("distributed", address=address) as executor:
         with RunStore.create("run", root_seed=7, config={}) as store:
             print("started", flush=True)
             ensure(store, [*DEMANDS, Demand(TOY, {"mode": "slow"}, 60000)], executor)
@@ -261,17 +278,20 @@ except ExecutorError as error:
     print(error, file=sys.stderr)
     sys.exit(3)
 """
-    with _cluster(tmp_path, tls=True) as made:
+    with _cluster(tmp_path, tls=True) as made, tempfile.TemporaryFile("w+") as errors:
         assert made.address.startswith("tls://")
-        child = subprocess.Popen(
-            [sys.executable, "-c", program, made.address],
+        files = [made.files[name] for name in ("CA_FILE", "CLIENT__CERT", "CLIENT__KEY")]
+        reading, writing = os.pipe()
+        child = forking.start(
+            ["-c", program, made.address, *files],
             cwd=tmp_path,
-            env={**made.environment, "PYTHONPATH": str(ROOT)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=writing,
+            stderr=errors,
         )
-        assert child.stdout.readline() == "started\n"
+        os.close(writing)
+        with open(reading) as output:
+            assert output.readline() == "started\n"
         n_stored = 0
         while n_stored < 25:
             assert child.poll() is None
@@ -279,7 +299,9 @@ except ExecutorError as error:
             with RunStore.open(tmp_path / "run", readonly=True) as store:
                 n_stored = sum(status.n_blocks for status in store.status())
         made.scheduler.kill()
-        _, told = child.communicate()
+        child.wait()
+        errors.seek(0)
+        told = errors.read()
     assert child.returncode == 3, told
     assert len(told.splitlines()) == 1
     assert told.startswith(f"{made.address}: the scheduler is lost")
@@ -292,7 +314,7 @@ except ExecutorError as error:
 
 def test_workers_that_die_one_after_another_are_an_error_and_not_a_hang(tmp_path):
     with (
-        _cluster(tmp_path, 5) as made,
+        _cluster(tmp_path, 2, options=IMPATIENT) as made,
         make_executor("distributed", address=made.address) as executor,
     ):
         call = executor.submit_call(end_process)

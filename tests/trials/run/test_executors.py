@@ -27,6 +27,8 @@ from trials.run.executors import (
 from trials.run.store import RunStore
 from trials.run.wire import answer, pack_blocks, unpack_blocks
 
+#: For tests of what is sent to and fro.  Those that look at the processes start new ones.
+FORKED = pytest.mark.usefixtures("forked_workers")
 DEMANDS = [
     Demand(TOY, {"mean": 1}, 7),
     Demand(TOY, {"mode": "product"}, 5),
@@ -121,6 +123,7 @@ def test_a_task_travels_by_name_and_refuses_another_version(monkeypatch):
         pack_blocks([task])
 
 
+@FORKED
 def test_errors_of_a_worker_process_arrive_as_they_are(tmp_path):
     with RunStore.create(tmp_path / "run", root_seed=7, config={}) as store:
         with (
@@ -181,6 +184,7 @@ def _begun(path):
     return appears(path.with_name("never"))
 
 
+@FORKED
 def test_a_call_that_runs_when_threads_are_cancelled_ends_by_that(tmp_path):
     """Its process is ended on purpose: it was neither killed by a stranger nor out of memory."""
     executor = make_executor("threads", 2)
@@ -191,6 +195,7 @@ def test_a_call_that_runs_when_threads_are_cancelled_ends_by_that(tmp_path):
         call.result()
 
 
+@FORKED
 def test_a_block_that_a_process_finished_before_the_end_is_kept():
     """An interrupted run stores it.  The second block is sent ahead, and is not waited for."""
     tasks = [Task(TOY, TOY.check({}), 7, block) for block in range(2)]
@@ -255,6 +260,7 @@ def test_calls_give_their_values_in_any_order_and_between_blocks(tmp_path, expec
 
 
 @pytest.mark.parametrize(("kind", "n_jobs"), PLACES)
+@FORKED
 def test_a_call_raises_what_its_function_raised(kind, n_jobs):
     with make_executor(kind, n_jobs) as executor:
         call = executor.submit_call(refuse, "x")
@@ -264,12 +270,14 @@ def test_a_call_raises_what_its_function_raised(kind, n_jobs):
 
 
 @pytest.mark.parametrize("kind", ["threads", "processes"])
+@FORKED
 def test_calls_of_several_workers_run_in_other_processes(kind):
     with make_executor(kind, 2) as executor:
         assert executor.submit_call(process_number).result() != os.getpid()
 
 
 @pytest.mark.parametrize("kind", ["threads", "processes"])
+@FORKED
 def test_a_worker_that_dies_in_a_call_is_an_error_and_not_a_hang(kind):
     with make_executor(kind, 2) as executor:
         call = executor.submit_call(end_process)
@@ -286,6 +294,7 @@ def test_what_no_worker_could_run_is_refused_when_it_is_submitted(kind):
             executor.submit_call(times, lambda: 1, 2.0)
 
 
+@FORKED
 def test_long_messages_in_both_directions_do_not_block_each_other():
     """A worker that sends a long answer does not read, so nothing long may be sent to it then."""
     text = "x" * 3_000_000
@@ -294,6 +303,7 @@ def test_long_messages_in_both_directions_do_not_block_each_other():
         assert [len(call.result()) for call in calls] == [len(text) * n for n in (1, 2, 1, 2)]
 
 
+@FORKED
 def test_long_calls_do_not_keep_blocks_of_threads_waiting(tmp_path):
     """Both threads are held until three calls and then a block wait in the queue."""
     started, all_queued, block_done = threading.Barrier(3), threading.Event(), tmp_path / "done"
@@ -316,6 +326,7 @@ def test_long_calls_do_not_keep_blocks_of_threads_waiting(tmp_path):
         assert all(call.result() for call in calls)
 
 
+@FORKED
 def test_long_queues_of_blocks_do_not_keep_calls_of_threads_waiting():
     with make_executor("threads", 2) as executor:
         for block in range(2_000):

@@ -68,7 +68,7 @@ try:
         if kind == "edit, then processes":
             with open(sys.argv[5], "a") as file:
                 file.write("# edited" + chr(10))
-            with make_executor("processes", 2) as workers:
+            with make_executor("processes", 1) as workers:
                 ensure(store, [Demand(experiment, {}, int(n_blocks) + 5)], workers)
 except (StoreError, ExecutorError) as error:
     print(type(error).__name__, error)
@@ -77,13 +77,20 @@ with RunStore.open(path, readonly=True) as store:
 """
 
 
-@pytest.fixture
-def copy(tmp_path):
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
     """A copy of the package, a user's file, and a run that was made with them."""
-    shutil.copytree(ROOT / "trials", tmp_path / "tree" / "trials")
-    (tmp_path / "own.py").write_text(OWN.format(helper=HELPER))
-    assert _run(tmp_path, 3) == ["[0, 1, 2] 1"]
-    return tmp_path
+    folder = tmp_path_factory.mktemp("made")
+    shutil.copytree(ROOT / "trials", folder / "tree" / "trials")
+    (folder / "own.py").write_text(OWN.format(helper=HELPER))
+    assert _run(folder, 3) == ["[0, 1, 2] 1"]
+    return folder
+
+
+@pytest.fixture
+def copy(tmp_path, made):
+    """A copy of all of it, which a test may edit."""
+    return shutil.copytree(made, tmp_path / "copy")
 
 
 def _run(folder, n_blocks, *more):

@@ -239,8 +239,10 @@ def test_a_view_in_place_of_a_table_is_refused_by_name(path):
         RunStore.open(path, readonly=True)
 
 
-def test_a_value_over_the_limit_of_sqlite_is_refused_unread(path):
-    edit(path, ("UPDATE document SET body = zeroblob(70000000) WHERE key = 'a'",))
+def test_a_value_over_the_limit_of_sqlite_is_refused_unread(path, monkeypatch):
+    assert SQLITE_LIMITS[sqlite3.SQLITE_LIMIT_LENGTH] == 2**26 + 2**16
+    monkeypatch.setitem(SQLITE_LIMITS, sqlite3.SQLITE_LIMIT_LENGTH, 10**6)
+    edit(path, ("UPDATE document SET body = zeroblob(1000001) WHERE key = 'a'",))
     with RunStore.open(path) as store, pytest.raises(StoreError, match="too big"):
         store.documents("claim")
 

@@ -108,6 +108,7 @@ def test_an_upper_bound_would_not_see_half_a_gradient_but_the_law_does():
     assert first_failure(half, "ifca.step", checks=["law"]).message.startswith("the distance of")
 
 
+@pytest.mark.usefixtures("unshrunk")
 def test_arguments_that_are_changed_in_place_are_named():
     def step(models, clients, step_size):
         clients[0][1][:] = 0.0
@@ -135,6 +136,7 @@ def test_results_that_are_not_finite_or_vary_are_failures():
     assert lost.message == "minimiser holds nan"
 
 
+@pytest.mark.usefixtures("unshrunk")
 def test_equal_seeds_find_equal_inputs():
     first, second = (
         first_failure(half, "ifca.step", seed=5, checks=["kernel"], examples=10) for _ in range(2)
@@ -159,6 +161,7 @@ def test_an_implementation_for_equal_sizes_only_is_tried_with_those():
     assert "it raised ValueError" in ragged.message
 
 
+@pytest.mark.usefixtures("unshrunk")
 def test_a_claimed_accuracy_is_allowed_and_no_more():
     def rough(points, centres):
         new, labels = examples.kmeans(points, centres)
