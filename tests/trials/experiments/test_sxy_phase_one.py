@@ -45,7 +45,7 @@ def test_a_round_in_few_coordinates_has_the_law_of_one_in_all(cell):
     shares, tables = moments.shares_of(params), []
     for seed, draw in enumerate((moments.draw_round, moments.draw_isotropic_round)):
         rng = np.random.default_rng(seed)
-        rounds = [draw(params, rng) for _ in range(3000)]
+        rounds = [draw(params, rng) for _ in range(1500)]
         bases, deviations = moments._subspaces(rounds, shares, rng)
         steps = [
             moments._anchor_step(each, basis, params, rng)
@@ -66,13 +66,13 @@ def test_a_round_in_few_coordinates_has_the_law_of_one_in_all(cell):
 )
 def test_pairs_from_half_of_the_numbers_have_the_law_of_all(cell, monkeypatch):
     """Three numbers in three cells, each at 1e-7: false alarms 1e-6."""
-    few = table(ANCHOR, 3000, seed=1, **cell)
+    few = table(ANCHOR, 1500, seed=1, **cell)
     monkeypatch.setattr(moments, "draw_gaussian_pairs", moments.draw_pairs)
-    full = table(ANCHOR, 3000, seed=2, **cell)
+    full = table(ANCHOR, 1500, seed=2, **cell)
     for name in ("deviation", "kept"):
         assert stats.ks_2samp(few[name].round(9), full[name].round(9)).pvalue > 1e-7, name
     right = [int(each["right_sign"].sum()) for each in (few, full)]
-    counts = [right, [3000 - n for n in right]]
+    counts = [right, [1500 - n for n in right]]
     assert stats.fisher_exact(counts).pvalue > 1e-7
 
 

@@ -55,8 +55,8 @@ def test_settled_runs_are_those_of_the_plain_kernel(taken, k, spread):
     rng = np.random.default_rng(k)
     data, starts = draw_problem(k, rng.integers(4, 30, 12 * k), k, 8, spread, 6)
     arguments = {
-        "data": data, "starts": starts, "step_sizes": np.tile([0.005, 0.05, 0.3], 2),
-        "n_iterations": 500,
+        "data": data, "starts": starts, "step_sizes": np.tile([0.01, 0.1, 0.3], 2),
+        "n_iterations": 350,
     }  # fmt: skip
     ours, plain = run_ifca_skipping(**arguments, excess=np.inf), run_ifca(**arguments)
     assert_same(ours, plain, 1e-11)
@@ -66,7 +66,7 @@ def test_settled_runs_are_those_of_the_plain_kernel(taken, k, spread):
     assert not any(np.isin(later, runs).any() for i, (_, _, runs) in enumerate(taken)
                    for _, later, _ in taken[i + 1 :])  # fmt: skip
     for n_left, _, runs in taken:
-        assert (plain.label_changes[500 - n_left + 1 :, runs] == 0).all()
+        assert (plain.label_changes[350 - n_left + 1 :, runs] == 0).all()
 
 
 def test_a_step_size_for_each_model(taken):

@@ -101,13 +101,13 @@ def bounds(data):
 
 @pytest.mark.parametrize("hull", [1, 2, 6])
 def test_many_iterations_with_any_size_of_hull(hull, monkeypatch):
-    """Sixty clients, three clusters, 400 iterations: matrices are made, hulls turn over."""
+    """Sixty clients, three clusters, 200 iterations: matrices are made, hulls turn over."""
     monkeypatch.setattr(trials.ifca.skipping, "HULL", hull)
     rng = np.random.default_rng(3)
     data, _ = draw_data(rng, rng.integers(3, 40, 60), 3, 12)
     starts = rng.standard_normal((9, 3, 12))
     steps = np.tile([0.02, 0.1, 0.4], 3)
-    arguments = {"data": data, "starts": starts, "step_sizes": steps, "n_iterations": 400}
+    arguments = {"data": data, "starts": starts, "step_sizes": steps, "n_iterations": 200}
     assert_same_runs(arguments)
 
 

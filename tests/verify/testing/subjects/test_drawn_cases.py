@@ -129,7 +129,7 @@ CASES: dict[str, tuple[st.SearchStrategy[Any], Sizes, dict[str, tuple[int, int]]
 def test_sizes_reach_both_ends_and_no_further(name: str) -> None:
     """What is drawn changes with every constant of the program, so a rare end is looked for."""
     strategy, sizes, ends = CASES[name]
-    found = [sizes(case) for case in drawn(strategy, 200)]
+    found = [sizes(case) for case in drawn(strategy, 60)]
     for size, (low, high) in ends.items():
         seen = {each[size] for each in found}
         assert low <= min(seen) <= max(seen) <= high, size
