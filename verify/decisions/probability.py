@@ -185,7 +185,8 @@ def decide_probability(
         added to it.
     resolution : declared smallest probability that the run sets out to resolve.  A cell with
         ``delta < resolution`` supports the claim when its upper limit is at most ``resolution``,
-        and the summary says so.  With zero (the default) the limit must be at most delta itself.
+        and the summary says so.  With zero (the default), and from one on, the limit must be at
+        most delta itself: every limit is at most one.
     support_level : probability of supporting a false claim, ``level`` by default.
     log_limits : logs of upper limits on P(bad) from an exact law, NaN where there is none.  A cell
         whose limit is at most delta supports the claim, unless its trials refute it or the law.
@@ -204,6 +205,8 @@ def decide_probability(
     trivial = delta >= 1.0
     n_live = int(np.sum(~trivial))
     split = level / max(n_live, 1)
+    if resolution >= 1.0:  # the trials resolve nothing, and all of them may be bad
+        resolution = 0.0
     target = np.maximum(delta, resolution)
     # Two tests, two priors, each centred at the probability that its test is about.
     prior, prior_target = _priors(delta), _priors(target)

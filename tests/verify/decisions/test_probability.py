@@ -13,7 +13,12 @@ from verify.decisions.probability import (
     decide_exact_probability,
     decide_probability,
 )
-from verify.decisions.sequences import confidence_sequence, prior_for, trials_to_resolve
+from verify.decisions.sequences import (
+    confidence_sequence,
+    prior_for,
+    resolvable,
+    trials_to_resolve,
+)
 from verify.evidence import Verdict
 
 
@@ -160,6 +165,21 @@ def test_a_computed_limit_supports_what_no_trials_resolve() -> None:
     assert "at most 1.8e-35" in first.reason
     assert decision.resolution == 0.2
     assert "1 computed" in decision.summary
+
+
+@pytest.mark.parametrize(("n", "delta"), [(2, 0.2), (8, 0.5), (16, 0.5)])
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_trials_that_resolve_nothing_support_nothing(n: int, delta: float, share: float) -> None:
+    """At this level delta needs more failure-free trials, and all trials may be bad."""
+    level = 1e-4
+    assert trials_to_resolve(delta, level) > n
+    assert resolvable(n, level) == 1.0
+    decision = decide_probability(
+        share * n, n, delta, level, resolution=resolvable(n, level) * (1 + 1e-6)
+    )
+    assert decision.verdict is Verdict.INCONCLUSIVE
+    assert decision.resolution is None
+    assert str(trials_to_resolve(delta, level)) in decision.summary
 
 
 def test_where_every_cell_is_computed_no_resolution_is_left() -> None:
