@@ -245,7 +245,8 @@ THEOREM_1_5 = statement(
         "$C'=1$. The constants of (3) depend on the fixed $\\epsilon$. The number of "
         "anchors is that of A.3 for the probability $\\delta$ of a missed "
         "cluster. The theorem has $\\epsilon<1/4$, and A.3 needs it of "
-        "$\\epsilon'=2\\epsilon/\\alpha$."
+        "$\\epsilon'=2\\epsilon/\\alpha$. The cells have identity covariance, so that they do not "
+        "tell $\\alpha$ from one."
     ),
     uses=("sxy.thm1-4-data", "sxy.coupon", "sxy.grouping"),
 )

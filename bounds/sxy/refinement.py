@@ -78,8 +78,8 @@ _SECOND_TERM = (
     f"the noise of a round, and {_FEW_FEATURES}"
 )
 _FLOOR_TERM = (
-    f" The trials do not tell a further factor $1/k$ or $1/d$ in the floor: {_OVER_K}, and "
-    f"{_FEW_FEATURES}"
+    " The trials do not tell a further factor $1/k$, $\\rho$ or $1/d$ in the floor: "
+    f"{_OVER_K}, and {_FEW_FEATURES}"
 )
 
 LEMMA_2 = statement(
