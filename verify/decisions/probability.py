@@ -205,8 +205,9 @@ def decide_probability(
     trivial = delta >= 1.0
     n_live = int(np.sum(~trivial))
     split = level / max(n_live, 1)
+    least = 0.0  # what a message speaks of where the stated probability is smaller
     if resolution >= 1.0:  # the trials resolve nothing, and all of them may be bad
-        resolution = 0.0
+        resolution, least = 0.0, 0.5
     target = np.maximum(delta, resolution)
     # Two tests, two priors, each centred at the probability that its test is about.
     prior, prior_target = _priors(delta), _priors(target)
@@ -225,7 +226,11 @@ def decide_probability(
     cells = []
     for c, status in enumerate(statuses):
         if status == "open":
-            reason = "" if contradicted[c] else _why_unresolved(bad[c], n[c], target[c], confirm)
+            reason = (
+                ""
+                if contradicted[c]
+                else _why_unresolved(bad[c], n[c], max(target[c], least), confirm)
+            )
         else:
             coarse = resolution if target[c] > delta[c] else None
             law = (log_floor[c], log_known[c]) if by_law[c] else None
