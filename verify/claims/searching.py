@@ -291,8 +291,8 @@ def _proposition(
     elif isinstance(box, Box):
         ranges, more = box.ranges, ()
         try:
-            values = {**at({name: sp.Symbol(name) for name in ranges}), **_shares(constants)}
-        except TypeError:  # the symbols are computed by floats
+            values = {**_formulas(at, ranges), **_shares(constants)}
+        except _NO_FORMULA:  # the symbols are computed by floats, or case by case
             return None
     else:
         return None
@@ -312,6 +312,34 @@ def _proposition(
         logs=measure.logs,
         arrays=None if everywhere is None else everywhere.arrays,
     )
+
+
+#: What a function of numbers raises for symbols.
+_NO_FORMULA = (TypeError, LookupError, AttributeError, ValueError)
+
+
+class _Coordinate(sp.Symbol):  # type: ignore[misc]
+    """A coordinate that does not tell whether it is a number or a word.
+
+    A function that asks has one formula for it and another one for the other coordinates.
+    """
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, sp.Basic):
+            raise TypeError(f"{self} is compared with {other!r}")
+        return bool(super().__eq__(other))
+
+    __hash__ = sp.Symbol.__hash__
+
+
+def _formulas(at: Callable[[Point], Mapping[str, Any]], ranges: Ranges) -> dict[str, Any]:
+    """The statement's symbols as expressions of the coordinates."""
+    own = {name: _Coordinate(name) for name in ranges}
+    plain = {each: sp.Symbol(name) for name, each in own.items()}
+    return {
+        name: value.xreplace(plain) if isinstance(value, sp.Basic) else value
+        for name, value in at(own).items()
+    }
 
 
 def _assumed(

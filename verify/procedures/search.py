@@ -310,6 +310,8 @@ class Search(Procedure):
         if proved is not None:
             points = as_domain(self.domain).sample(np.random.default_rng(1), _SAMPLED)
             inside = list(filter(self.is_inside, points))
+            if not inside and not self._is_possible():
+                return None  # the assumptions hold nowhere, and then the search says so
             if any(proposition.is_narrower(p, self.symbols(p)) for p in inside):
                 return None  # the proof is of fewer points, such as those of a narrower condition
             try:
@@ -319,6 +321,12 @@ class Search(Procedure):
                     raise
                 return None  # the statement is no longer the one that was reduced
         return proved
+
+    def _is_possible(self) -> bool:
+        """Whether the first points that a search tries hold one that meets the constraints."""
+        domain, rng = as_domain(self.domain), np.random.default_rng(self.seed)
+        corners = domain.corners(rng, self.budget)
+        return any(map(self.is_inside, (*corners, *domain.sample(rng, self.budget))))
 
     def compare(self, proposition: Proposition, points: Sequence[Point]) -> int:
         """Refuse a proposition whose sides are not those of the search, or no worse ones.

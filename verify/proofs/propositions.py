@@ -299,6 +299,8 @@ def _ends(name: str, r: Range) -> Iterator[tuple[tuple[str, str, str], bool]]:
 
     These do: a sign, the first value of a count, and the ends 0 and 1 of a share or of a ratio.
     """
+    if isinstance(r, Choice) and any(isinstance(value, str) for value in r.values):
+        raise InvalidParameter(f"{name} must be a number")
     low, high = (min(r.values), max(r.values)) if isinstance(r, Choice) else (r.low, r.high)
     positive = isinstance(r, LogInterval) or low > 0
     if positive:

@@ -13,6 +13,7 @@ from verify.claim import claim, row, table
 from verify.claims.searching import Proof, search
 from verify.decisions.domain import Choice, Interval, IntRange, LogInterval
 from verify.decisions.measures import DIFFERENCE, LOG_PROBABILITY
+from verify.decisions.search import NoPoint
 from verify.evidence import Verdict
 from verify.procedures.base import Profile
 
@@ -266,3 +267,63 @@ def test_a_value_beyond_the_floats_ends_no_search():
     found = search(statement, PROFILE, 1 / x, {"x": Interval(0.0, 1.0)})
     assert found.sides({"x": 5e-324}) == (math.inf, 1.0)
     assert found.decide(None, 0.0).verdict is Verdict.SUPPORTED
+
+
+def test_assumptions_that_no_point_meets_give_no_proof(monkeypatch):
+    """x <= -1 for all x in [0, 1] with x >= 2 says nothing, and was proved."""
+    never = Assumption(name="never", left=x, right=sp.Integer(2))
+    found = search(
+        replace(_about(x, sp.Integer(-1)), assumptions=(never,)),
+        PROFILE,
+        x,
+        {"x": Interval(0.0, 1.0)},
+    )
+    monkeypatch.setattr("verify.procedures.search.stored", lambda _proposition: {"statement": {}})
+    with pytest.raises(NoPoint):
+        found.decide(None, 0.0)
+
+
+def test_an_assumption_that_few_points_meet_keeps_its_proof(monkeypatch):
+    """Only the corner x = y = 1 of the square meets x + y >= 2."""
+    corner = Assumption(name="corner", left=x + y, right=sp.Integer(2))
+    found = search(
+        replace(_about(x, y), assumptions=(corner,)),
+        PROFILE,
+        x,
+        {"x": Interval(0.0, 1.0), "y": Interval(0.0, 1.0)},
+    )
+    proved = {"statement": {"given": [], "claim": []}, "certificate": {}, "narrowed": [], "by": ""}
+    monkeypatch.setattr("verify.procedures.search.stored", lambda _proposition: proved)
+    assert found._prove() is proved
+
+
+def test_a_choice_of_words_is_no_number_of_a_proof():
+    found = search(_about(x, x), PROFILE, x, {"x": Choice(("a", "b"))})
+    with pytest.raises(InvalidParameter, match="x must be a number"):
+        found.proposition.statement()
+
+
+@pytest.mark.parametrize(
+    "at",
+    [
+        lambda p: {"x": 2.0 if p["kind"] == "big" else 1.0},
+        lambda p: {"x": {"big": 2.0, "small": 1.0}[p["kind"]]},
+        lambda p: {"x": 1.0 + p["kind"].startswith("b")},
+    ],
+)
+def test_symbols_that_are_made_case_by_case_have_no_proof(at):
+    """The case of a symbol, which equals no word, would be proved for all cases."""
+    domain = {"kind": Choice(("big", "small"))}
+    found = search(_about(x, sp.Rational(3, 2)), PROFILE, x, domain, at=at)
+    assert found.proposition is None
+    assert found.decide(None, 0.0).witness.observed == 2.0
+
+
+def test_symbols_that_are_made_by_arithmetic_are_formulas_of_the_coordinates():
+    domain = {"n": IntRange(1, 9), "s": Interval(0.0, 1.0)}
+    n, s = sp.symbols("n s")
+    found = search(
+        _about(x, y), PROFILE, x, domain, at=lambda p: {"x": p["n"] ** 2 / 3, "y": p["n"] - p["s"]}
+    )
+    assert found.proposition.left == n**2 / 3
+    assert found.proposition.right == n - s
