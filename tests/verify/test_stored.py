@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -264,3 +265,14 @@ def test_a_declaration_of_a_benchmark_is_read_as_it_was_written(directory):
             Benchmark.from_document(declared_benchmarks(store)["few-samples"])
             == (NAMED["few-samples"])
         )
+
+
+def test_a_run_without_a_record_of_its_time_has_the_time_of_its_summary():
+    """Runs that were made before the record was have the seconds in the summary only."""
+    summary = {"started": "2026-01-01T00:00:00", "wall_seconds": 12.5}
+    of = {"time": None, "summary": summary}
+    store = SimpleNamespace(document=lambda _kind, key, *_form: of[key])
+    assert read_time(store) == summary
+    own = {"started": "2026-01-02T00:00:00", "wall_seconds": 3.0}
+    of["time"] = own
+    assert read_time(store) == own

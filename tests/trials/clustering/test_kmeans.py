@@ -586,3 +586,12 @@ def test_the_best_of_several_starts_is_reported_with_its_own_iterations_and_end(
         told_apart += best.n_iter[0] != alone[-1].n_iter[0]
         told_apart += best.converged[0] != alone[-1].converged[0]
     assert told_apart >= 2
+
+
+def test_the_lower_bound_of_tiny_points_is_in_the_unit_of_their_cost():
+    points = np.random.default_rng(5).standard_normal((1, 8, 2))
+    unit = 2.0**-340
+    one = approximate_kmeans(points, 2, np.random.default_rng(0))
+    tiny = approximate_kmeans(points * unit, 2, np.random.default_rng(0))
+    np.testing.assert_allclose(tiny.lower_bound, one.lower_bound * unit**2, rtol=1e-9)
+    np.testing.assert_allclose(tiny.cost, one.cost * unit**2, rtol=1e-9)

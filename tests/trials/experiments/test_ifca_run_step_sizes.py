@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from trials.experiments.ifca.step import N_STEPS
-from trials.experiments.ifca.step_sizes import RUN_STEP_SIZES, step_constants
+from trials.experiments.ifca.step_sizes import RUN_STEP_SIZES, STEP_SIZES, step_constants
 
 BASE = {"m": 10**5, "n": 10**6, "d": 64, "k": 2, "Delta": 1.0, "sigma": 1e-6, "alpha": 0.25}
 
@@ -44,3 +44,14 @@ def test_runs_that_diverge_do_not_hide_those_that_do_not():
     assert np.all(np.isfinite(errors))
     # (1 - 2/99)^24 of the start is left to the smallest cluster at best
     assert errors.min() > 0.25 * (1 - 2 / 99) ** 24 * 0.98
+
+
+def test_no_step_size_fits_exactly_where_the_intervals_of_two_clusters_are_apart():
+    params = STEP_SIZES.check(
+        {"k": 2, "d": 3, "m": 12, "n": 40, "profile": "one-small", "ratio": 5.0}
+    )
+    rows = STEP_SIZES.simulate(params, np.random.default_rng(0), 200)
+    none, low, high, other_low, other_high = rows.T
+    apart = np.maximum(low, other_low) > np.minimum(high, other_high)
+    assert 0 < apart.sum() < 200
+    np.testing.assert_array_equal(none, apart)

@@ -39,3 +39,13 @@ def test_the_moments_of_an_anchor_are_sums_over_its_rows() -> None:
         total += y[0, i] * x[0, i] + y[1, i] * x[1, i]
     np.testing.assert_allclose(matrix, expected, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(vector, total, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize(("sigma", "unit"), [(0.0, 1.0), (2.0, 1.0), (2.0, 3.0)])
+def test_the_noise_of_a_round_has_the_stated_deviation(sigma, unit):
+    """Without errors of the models the residuals of both samples are noise alone."""
+    params = {"k": 1, "p": 1.0, "sigma": sigma, "unit": unit, "noise": "gaussian"}
+    x, flat = np.ones((2, 5, 3)), np.ones((1, 3))
+    found = moments._weigh(np.zeros((1, 3)), flat, x, params, np.random.default_rng(4))
+    one, other = np.random.default_rng(4).standard_normal((2, 5))
+    np.testing.assert_allclose(found, (sigma * unit) ** 2 * one * other, rtol=1e-12)

@@ -246,3 +246,11 @@ def test_a_round_s_loss_is_the_mean_over_its_participants(linear):
         subset = draws.choice(12, 4, replace=False)
         least = [min(LINEAR.loss(theta, clients[i]) for theta in models) for i in subset]
         assert loss == pytest.approx(np.mean(least), rel=1e-12)
+
+
+def test_the_accuracy_is_the_share_of_classes_with_the_largest_score():
+    """Inputs e_1, e_2, e_3 have the scores e_1, e_2, e_3."""
+    unit, none = np.eye(3), np.zeros(3)
+    network = {"W1": unit, "b1": none, "W2": unit, "b2": none}
+    assert accuracy(network, (unit, np.array([0, 1, 2]))) == 1.0
+    assert accuracy(network, (unit, np.array([0, 2, 1]))) == pytest.approx(1 / 3)

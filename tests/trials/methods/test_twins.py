@@ -546,3 +546,12 @@ def test_responses_far_from_zero_keep_the_digits_of_their_residuals(algorithm, o
         best += min(squares)
     assert found.losses[-1] == pytest.approx(0.5 * best / n, rel=1e-6)
     assert found.sigma**2 == pytest.approx(best / n, rel=1e-6)
+
+
+def test_em_stays_at_models_that_fit_without_noise():
+    """Its variance is zero there, and the residuals over it would be 0/0."""
+    x = np.ones((2, 3, 1))
+    data = ClientData.equal(x, np.stack([np.ones(3), -np.ones(3)]))
+    start = np.array([[1.0], [-1.0]])
+    found = run_grouped_mixture(data=data, start=start, n_rounds=3, algorithm="em")
+    np.testing.assert_array_equal(found.models, start)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from trials.checks import InvalidParameter
-from trials.models.clients import ClientData, KnownClusters
+from trials.models.clients import ClientData, KnownClusters, client_groups
 
 
 @pytest.mark.parametrize(
@@ -56,3 +56,11 @@ def test_the_unit_of_models_is_that_of_the_responses_over_that_of_the_rows(
     )  # fmt: skip
     assert data.model_unit == pytest.approx(unit, rel=1e-12)
     assert data.divergence_bound == pytest.approx(1e12 * max(unit, 1.0), rel=1e-12)
+
+
+def test_a_group_holds_the_client_that_fills_it():
+    """Clients of two rows: groups of four rows have two of them, those of five have no third."""
+    offsets = np.array([0, 2, 4, 6, 8])
+    assert client_groups(offsets, 4).tolist() == [0, 2, 4]
+    assert client_groups(offsets, 5).tolist() == [0, 2, 4]
+    assert client_groups(offsets, 1).tolist() == [0, 1, 2, 3, 4]

@@ -116,3 +116,9 @@ def test_a_blas_that_no_trial_calls_makes_no_other_machine(monkeypatch):
     ):
         monkeypatch.setattr(machine, "threadpool_info", lambda found=found: found)
         assert arithmetic.__wrapped__()["blas"] == told
+
+
+def test_a_part_that_one_machine_lacks_is_a_difference():
+    """One of them did not record it, so that nobody knows that it is the same."""
+    assert machine_differences({"a": "1"}, {"a": "1", "b": "2"}) == ["b not recorded against 2"]
+    assert machine_differences({"a": "1", "b": "2"}, {"a": "1"}) == ["b 2 against not recorded"]

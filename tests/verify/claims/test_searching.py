@@ -327,3 +327,13 @@ def test_symbols_that_are_made_by_arithmetic_are_formulas_of_the_coordinates():
     )
     assert found.proposition.left == n**2 / 3
     assert found.proposition.right == n - s
+
+
+def test_only_a_search_that_found_nothing_says_how_far_it_stayed_from_the_bound():
+    """A side that is a hundred times the other one is far above the bound, or far below it."""
+    domain = {"x": Interval(1.0, 2.0)}
+    above = search(_about(x, sp.Rational(1, 100)), PROFILE, x, domain).decide(None, 0.0)
+    below = search(_about(x, sp.Integer(100)), PROFILE, x, domain).decide(None, 0.0)
+    assert above.verdict is Verdict.REFUTED
+    assert "never closer" not in above.summary
+    assert "never closer than 1/50 of the bound" in below.summary

@@ -183,3 +183,11 @@ def test_a_decided_claim_is_found_in_whatever_order_its_values_are_named(asked):
     assert other == []
     every = decided_among(catalogue(), [], decided, "quick")
     assert [str(planned.selection) for planned in every] == list(decided)
+
+
+def test_a_claim_whose_own_code_failed_is_not_counted_as_searched(capsys):
+    found = [Found(claim="a", procedure="Search"), Found(claim="b", procedure="", error="oops")]
+    assert falsifying._close(found, False) == exits.UNEXPECTED
+    told = capsys.readouterr().out
+    assert "searches with a larger budget: 1;" in " ".join(told.split())
+    assert "failed: 1" in told

@@ -2,14 +2,15 @@
 
 import io
 import re
-from itertools import permutations
+from collections import defaultdict
+from itertools import islice, permutations
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from trials.text import one_line, printable, shorten
-from verify.cli import screen, verdicts
+from verify.cli import catalogue, screen, verdicts
 from verify.evidence import Verdict
 from verify.session import Outcome
 
@@ -246,12 +247,18 @@ def test_columns_that_no_terminal_has_are_passed_over(monkeypatch, told, columns
     assert screen.columns_of(pipe) == columns
 
 
-@pytest.mark.parametrize(("columns", "cut"), [(9, []), (8, ["c"]), (5, ["c"]), (4, ["b", "c"])])
-def test_columns_without_room_are_named(monkeypatch, columns, cut):
-    """Widths 2, 1 and 2 with two blanks between them take 2 + 2 + 1 + 2 + 2 = 9 columns."""
-    monkeypatch.setattr(screen, "columns_of", lambda _console: columns)
-    headings, rows = ["a", "b", "c"], [["xx", "y", "zz"]]
-    assert screen.left_out(headings, rows) == cut
-    first, second = screen.table(headings, rows)
-    assert first.split() == [name for name in headings if name not in cut]
-    assert second.split() == rows[0][: 3 - len(cut)]
+def test_a_word_as_wide_as_the_terminal_is_one_line():
+    assert screen.broken("yy,xxxxxxxx", 8) == ["yy,", "xxxxxxxx"]
+    assert screen.broken("yy,xxxxxxxxz", 8) == ["yy,", "xxxxxxxx", "z"]
+
+
+def test_info_tells_the_assumptions_of_the_paper_from_added_ones():
+    view = {"kind": "", "mark": "", "quantifiers": "", "statement": "", "fails_with": ""}
+    view["assumptions"] = [
+        {"name": "first", "text": "a > b", "note": "", "added": False},
+        {"name": "second", "text": "c > d", "note": "why", "added": True},
+    ]
+    lines = catalogue._lines(defaultdict(list, view), all_cells=False)
+    told = list(islice(lines, 7))
+    assert ("assumption", "first: a > b") in told
+    assert ("not in the paper", "second: c > d (why)") in told

@@ -972,3 +972,9 @@ def test_a_bound_that_is_no_number_in_one_trial_is_refused(lost: list[int]) -> N
     problem = pose([cell], [C], bound, None, 0.05)
     with pytest.raises(InvalidParameter, match=r"not a number in cell \{'m': 7\}"):
         problem.bound_at({"c": 1.0}, problem.cells[0])
+
+
+def test_a_value_of_zero_meets_a_bound_of_zero_with_every_constant():
+    cell = SimpleNamespace(statistic=np.array([0.0, 1.0, np.inf]))
+    problem = SimpleNamespace(bound_at=lambda _corner, _cell: np.zeros(3))
+    assert Problem.ratios(problem, {}, cell).tolist() == [0.0, np.inf, np.inf]

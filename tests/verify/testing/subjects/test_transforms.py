@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import find
 from hypothesis import strategies as st
 
 from verify.testing import strategies as own
@@ -113,3 +114,8 @@ def test_orders_are_of_all_clients_or_models() -> None:
         transforms.CLIENTS, transforms.MODELS, transforms.ROTATION, transforms.TRANSLATION,
         transforms.SCALE,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("unit", [2.0, -1.0, 0.5, 2.0**20, 2.0**-20])
+def test_every_unit_of_the_scale_is_drawn(unit):
+    assert find(transforms.SCALE.parameter({}), lambda drawn: drawn == unit) == unit
