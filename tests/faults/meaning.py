@@ -9781,6 +9781,8 @@ MEANINGS: tuple[Meaning, ...] = (
         'if path.suffix.lower() not in (".py", ".pyc", ".txt"):',
         "a text file is run as a file of claims",
         "verify/test_conformance",
+    ),
+    Meaning(
         DECISIONS + "probability.py",
         "if resolution >= 1.0:",
         "if resolution > 1.5:",
