@@ -374,7 +374,6 @@ UPPER_BOUNDS = table(
 # -- exponents -------------------------------------------------------------------------------------
 
 
-SYMBOLS = {"m": "$m/d$", "d": "$d$"}
 OBSERVABLES = {
     "deviation": "the deviation over $\\delta^2+\\sigma^2$",
     "lost": "the largest projection error over $\\delta^2+\\sigma^2$",
@@ -387,18 +386,14 @@ def _rate(
     profile: Profile,
     column: str,
     cells: Sequence[Params],
-    names: Sequence[str],
     margin: float,
     trials: int = 64,
 ) -> Rate:
-    """Exponents of a column's mean in some of the cells' sizes, from the statement's term."""
+    """The exponent of a column's mean in m/d at a fixed d, from the statement's term."""
     refuse_untried(statement, ("d", "m", "delta", "sigma"))
     (term,) = statement.terms
     _in_unit(statement, term.expr)
     side: Side = "equals" if statement.relation == "=" else "at most"
-    in_m, in_d = (statement.power(term.name, sp.Symbol(x)) for x in ("m", "d"))
-    # the cells vary m/d and d: the exponent of d is then that at a fixed m/d
-    exponents = {"m": in_m, "d": in_m + in_d}
     return Rate(
         name=statement.id,
         sampling=sampling(profile, ROUND, trials),
@@ -406,8 +401,9 @@ def _rate(
         statistic=lambda table: table[column],
         regressors=lambda cell: {"m": cell["m"] / cell["d"], "d": float(cell["d"])},
         stated={
-            name: StatedRate(exponent=exponents[name], side=side, symbol=SYMBOLS[name])
-            for name in names
+            "m": StatedRate(
+                exponent=statement.power(term.name, sp.Symbol("m")), side=side, symbol="$m/d$"
+            )
         },
         observable=OBSERVABLES[column],
         margin=margin,
@@ -426,7 +422,7 @@ RATE_CELLS = tuple(
 @claim("sxy.prop1-rate-gap", PROP_1_RATE_GAP)
 def prop_1_rate_gap(statement: Statement, profile: Profile) -> Rate:
     """Two residuals of equal length."""
-    return _rate(statement, profile, "lost", RATE_CELLS, ("m",), 0.05)
+    return _rate(statement, profile, "lost", RATE_CELLS, 0.05)
 
 
 def _gap(
@@ -535,7 +531,7 @@ def prop_1_rate_no_gap(statement: Statement, profile: Profile) -> Rate:
         for d in (8, 12, 16)
         for ratio in (60, 70, 85, 100, 120, 145, 175, 210)
     )
-    return _rate(statement, profile, "lost_last", cells, ("m",), 0.1, trials=96)
+    return _rate(statement, profile, "lost_last", cells, 0.1, trials=96)
 
 
 # -- thresholds ------------------------------------------------------------------------------------

@@ -136,3 +136,45 @@ def test_a_number_of_points_of_no_shape_is_refused():
     with pytest.raises(InvalidParameter, match="V=13 must be one of 12, 14, 15"):
         rate.override({"V": 13})
     assert {cell["V"] for cell in rate.override({"V": 14}).cells} == {14}
+
+
+def expected_deviation(cell):
+    """The mean of a direction's deviation but for a constant, over the length of its vector.
+
+    Given the length r, the label of a client with the part a of all squared rows has the mean
+    erf(a r / sqrt(2 (1 - a^2))).
+    """
+    d, many = cell["d"], cell.get("n_many", 0)
+    rows = np.array([float(cell.get("n_large", 1)), 1.0])
+    counts = np.array([many, cell["M"] - many])
+    part = rows / math.sqrt(float(counts @ rows**2))
+
+    def given(r):
+        means = scipy.special.erf(part * r / np.sqrt(2 * (1 - part**2)))
+        return float(counts @ (rows * means)) / float(counts @ rows)
+
+    law = scipy.stats.chi(d)
+    ends = law.ppf([1e-10, 1 - 1e-10])
+    return scipy.integrate.quad(lambda r: given(r) * law.pdf(r), *ends)[0]
+
+
+def test_the_cells_of_a_direction_tell_its_exponents_from_those_a_quarter_off():
+    """What small dimensions and large clients add is less than a third of the margin."""
+    rate = deviation.eq_32_rate.build(PROFILES["quick"])
+    x = [rate.regressors(cell) for cell in rate.cells]
+    design = np.array([[1.0, *(math.log(row[name]) for name in rate.stated)] for row in x])
+    logs = np.log([expected_deviation(cell) for cell in rate.cells])
+    found = np.linalg.lstsq(design, logs, rcond=None)[0][1:]
+    stated = np.array([rate.stated[name].exponent for name in rate.stated])
+    assert np.abs(found - stated).max() < rate.margin / 3
+    assert rate.margin < 0.25 / 4
+
+
+def test_the_mean_deviation_is_that_of_the_trials():
+    """Two cells of unlike sizes have one constant, a half: a share of labels is half a sign."""
+    for cell in ({"M": 300, "d": 10}, {"M": 300, "d": 10, "n_many": 60, "n_large": 4}):
+        checked = deviation.DIRECTION.check(cell)
+        drawn = deviation.DIRECTION.simulate(checked, np.random.default_rng(3), 600)
+        mean = float(np.asarray(drawn)[:, 0].mean())
+        # the relative deviation of a trial is below .3, so that of the mean is below .0125
+        assert mean == pytest.approx(expected_deviation(cell) / 2, rel=0.06)
