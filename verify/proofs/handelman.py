@@ -10,8 +10,10 @@ Majumdar 2019).
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from typing import TypeVar
 
 import flint
 import numpy as np
@@ -22,6 +24,7 @@ from verify.proofs.checker import Algebra, Poly, Rejected
 
 _PRODUCTS, _ROWS, _VISITED = 1_500, 2_000, 30_000
 Exponents = tuple[int, ...]
+_Number = TypeVar("_Number", int, Fraction)
 #: A sum: pairs of a coefficient and of the powers of the factors.
 Sum = list[tuple[flint.fmpq, tuple[int, ...]]]
 
@@ -94,7 +97,7 @@ def _products(
         if all(d <= most for d, most in zip(map(int, f.degrees()), limits, strict=True))
     ]  # fmt: skip
     known = [factors[i] for i in usable] if extra else []
-    weights = [w for w in gradings(target, *known)
+    weights = [_whole(w) for w in gradings(target, *known)
                if any(w[i] for i, d in enumerate(limits) if d)]  # fmt: skip
     usable = [i for i in usable if all(
         len({_weight(e, w) for e, _ in factors[i].terms()}) == 1 for w in weights)]  # fmt: skip
@@ -103,11 +106,13 @@ def _products(
     degrees = {i: [int(d) for d in factors[i].degrees()] for i in usable}
     found: list[tuple[int, ...]] = []
     # The products of few factors first, because a sum that a person would write has few.
-    level: list[tuple[tuple[int, ...], list[Fraction], list[int]]] = [((), start, limits)]
+    level: list[tuple[tuple[int, ...], list[int], list[int]]] = [((), start, limits)]
     n_visited = 0
-    while level and len(found) <= _PRODUCTS and n_visited <= _VISITED:
+    while level:
         found += [chosen for chosen, rest, _ in level if not any(rest)]
         n_visited += len(level)
+        if len(found) > _PRODUCTS or n_visited > _VISITED:
+            break  # the next level may have millions
         level = [
             ((*chosen, i), [a - b for a, b in zip(rest, own[i], strict=True)], left)
             for chosen, rest, room in level
@@ -125,8 +130,14 @@ def _products(
     return [(tuple(c.count(i) for i in range(len(factors))), product(c)) for c in found[:_PRODUCTS]]
 
 
-def _weight(exponents: Sequence[int], weights: Sequence[Fraction]) -> Fraction:
-    return sum((int(e) * w for e, w in zip(exponents, weights, strict=True) if e), Fraction(0))
+def _whole(weights: Sequence[Fraction]) -> list[int]:
+    """The weights times a number, so that they add up fast."""
+    common = math.lcm(*(w.denominator for w in weights))
+    return [int(w * common) for w in weights]
+
+
+def _weight(exponents: Sequence[int], weights: Sequence[_Number]) -> _Number | int:
+    return sum(int(e) * w for e, w in zip(exponents, weights, strict=True) if e)
 
 
 def _vertex(
