@@ -13,6 +13,8 @@ from enum import StrEnum
 from statistics import median
 from typing import Any, Literal
 
+from trials.checks import InvalidParameter
+
 
 class Verdict(StrEnum):
     """The four outcomes.  Each is about the pre-registered cells only."""
@@ -120,6 +122,21 @@ class Series:
     style: Literal["points", "line", "dashed", "band"] = "points"
     group: str = ""
     shade: Sequence[float | None] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse columns of different lengths here, where the claim is: no report could draw them.
+
+        Raises
+        ------
+        InvalidParameter : it names the series and the column.
+        """
+        columns = {"y": self.y, "lower": self.lower, "upper": self.upper, "shade": self.shade}
+        for name, column in columns.items():
+            if column is not None and len(column) != len(self.x):
+                raise InvalidParameter(
+                    f"series {self.label!r:.60}: {name} has {len(column)} values and x has "
+                    f"{len(self.x)}"
+                )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,6 +24,10 @@ from verify.proofs.failures import stored
 from verify.selection import Selection, select
 
 
+class LackingSymbol(InvalidParameter):
+    """A claim's own cells give no value to a symbol of its statement.  No wild card passes it."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class OwnValues:
     """The effect of a user's own values on a claim's procedure.
@@ -105,7 +109,7 @@ def plan(catalogue: Mapping[str, Claim], texts: Sequence[str], profile: Profile)
                 found = replace(found, placebos=catalogue.placebos_of(claim.id))
             planned.append(found)
         except (InvalidParameter, OutsideTheorem) as error:
-            if not selection.wild:
+            if not selection.wild or isinstance(error, LackingSymbol):
                 raise
             lacking = lacking or error
             skipped[selection.claim] = str(error)
@@ -120,7 +124,16 @@ def plan(catalogue: Mapping[str, Claim], texts: Sequence[str], profile: Profile)
 def _plan(selection: Selection, claim: Claim, profile: Profile) -> Planned:
     procedure = claim.build(profile)
     if not selection.values:
-        procedure.check()
+        try:
+            procedure.check()
+        except KeyError as error:
+            told = str(error.args[0]) if error.args else ""
+            if not told.startswith("no value for "):  # not of a formula: exits names the line
+                raise
+            raise LackingSymbol(
+                f"{selection}: the claim's statement has {told}; name the symbol in every cell, or "
+                "leave it out of the statement"
+            ) from None
         return Planned(selection=selection, claim=claim, procedure=procedure)
     try:
         with dropped_cells() as dropped:

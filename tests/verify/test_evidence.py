@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from trials.checks import InvalidParameter
 from verify.decisions.probability import decide_exact_probability, decide_probability
-from verify.evidence import Evidence, Slack, Verdict, ratio_of
+from verify.evidence import Evidence, Series, Slack, Verdict, ratio_of
 
 
 @pytest.mark.parametrize(
@@ -68,3 +69,11 @@ def test_the_slack_of_one_cell_is_that_cells_and_cells_without_a_ratio_have_no_p
     assert (three.least, three.median, three.most) == (0.5, 2.0, 8.0)
     assert (alone.constants, three.constants) == ("the proof's constants", "the fitted constants")
     assert Slack.of("no constants", [None, 0.0, math.inf]) == ()
+
+
+@pytest.mark.parametrize("name", ["y", "lower", "upper", "shade"])
+def test_columns_of_a_series_have_one_length(name):
+    """A run stored it, and no report could be made of the run."""
+    given = {"y": [1.0, 2.0], name: [1.0]}
+    with pytest.raises(InvalidParameter, match=f"series 'a': {name} has 1 values and x has 2"):
+        Series(label="a", x=[1.0, 2.0], **given)

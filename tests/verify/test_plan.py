@@ -5,6 +5,7 @@ skip.
 from dataclasses import replace
 
 import pytest
+import sympy as sp
 
 from bounds.statement import OutsideTheorem
 from trials.checks import InvalidParameter
@@ -33,6 +34,17 @@ def test_values_that_break_a_formula_are_refused_in_one_line(text):
     with pytest.raises((InvalidParameter, OutsideTheorem)) as error:
         planned(text)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["ifca.oracle-mse", "ifca.*"])
+def test_a_symbol_without_a_value_is_refused_before_the_run(name):
+    """It was an internal error, "a fault of cfl-verify", where the cells lack a symbol."""
+    known = catalogue()["ifca.oracle-mse"]
+    first, *others = known.statement.terms
+    terms = (replace(first, expr=first.expr * sp.Symbol("stranger")), *others)
+    changed = replace(known, statement=replace(known.statement, terms=terms))
+    with pytest.raises(InvalidParameter, match=r"statement has no value for stranger; given: .*"):
+        plan({changed.id: changed}, [name], PROFILES["quick"])
 
 
 def test_numbers_longer_than_python_converts_are_refused():
