@@ -27,6 +27,7 @@ from verify.proofs.coq.compiler import copy_libraries
 from verify.proofs.export import smt2
 from verify.proofs.failures import FAILURES, failures, write
 from verify.proofs.flattened import ABOUT, flattened, is_flat
+from verify.proofs.propositions import Proposition
 from verify.proofs.refuting import check_failure
 from verify.proofs.shelf import CERTIFICATES, SHELF, prove, stored
 from verify.selection import parse_selection, spelled
@@ -61,13 +62,14 @@ def prove_claims(
                 say(f"{name}  {told}  {time.perf_counter() - start:.1f} s")
             continue
         propositions = propositions_of(planned.procedure)
-        made = [prove(name, each, shelf) for each in propositions]
+        unwritten = _unwritten(propositions)
+        made = [prove(name, each, shelf) for each in propositions if not unwritten]
         paths = [path for path in made if path is not None]
         whole = bool(paths) and len(paths) == len(made)
         found.append({"claim": name, "certificate": str(paths[0]) if whole else None})
         if not as_json:
             why = "no tactic proves it" if propositions else "its two sides are not formulas"
-            told = f"not proved: {why}"
+            told = f"not proved: {unwritten or why}"
             if whole:
                 proved = {**(stored(propositions[0], [shelf]) or {}),
                           "up_to": getattr(planned.procedure, "up_to", "")}  # fmt: skip
@@ -75,6 +77,16 @@ def prove_claims(
             say(f"{name}  {told}  {time.perf_counter() - start:.1f} s")
     if as_json:
         print_json(found)
+
+
+def _unwritten(propositions: Sequence[Proposition]) -> str:
+    """Why the checker has no form of a statement, e.g. for a floor, empty where it has one."""
+    try:
+        for each in propositions:
+            each.statement()
+    except InvalidParameter as error:
+        return str(error)
+    return ""
 
 
 def _refute(planned: Planned, folder: Path | None) -> Path | None:

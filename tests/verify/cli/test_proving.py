@@ -35,6 +35,42 @@ def test_a_certificate_is_found_and_one_line_says_why_another_is_not(tmp_path):
     assert json.loads(path.read_text())["claim"] == CLAIM
 
 
+FLOORS = """
+import sympy as sp
+from verify import api
+
+x = sp.Symbol("x")
+NOBODY = api.Publication(label="Nobody, 2026", bibtex="@misc{nobody, title = {Floors}}")
+
+
+def of(name, left, right):
+    stated = api.Statement(id=f"floors.{name}", title=name, publication=NOBODY, source="nowhere",
+                           kind="deterministic", quantifiers="", observed="x",
+                           terms=(api.Term(name="bound", expr=right),))
+
+    @api.claim(stated.id, stated)
+    def tried(statement, profile):
+        return api.search(statement, profile, left, {"x": api.Interval(0.0, 1.0)})
+
+    return tried
+
+
+CLAIMS = (of("floor", sp.floor(x), x), of("sum", x, x + 1))
+PAPER = api.Paper(id="floors", title="Floors", publications=(NOBODY,), claims=CLAIMS)
+"""
+
+
+def test_a_statement_that_the_checker_has_no_form_of_leaves_the_others_their_proofs(tmp_path):
+    """A floor ended the command, so that the claims behind it were not proved."""
+    (tmp_path / "floors.py").write_text(FLOORS)
+    result = invoke("prove", "floors.*", "--claims", tmp_path / "floors.py")
+    assert result.exit_code == 0
+    first, second = result.stdout.splitlines()
+    assert first.startswith("floors.floor  not proved: floor(x) cannot be written as an exact term")
+    assert second.startswith("floors.sum  PROVED")
+    assert len([*(tmp_path / "certificates").iterdir()]) == 1
+
+
 @pytest.mark.parametrize(("n_proved", "whole"), [(0, False), (1, False), (2, True)])
 def test_a_statement_of_two_sizes_is_proved_where_both_are(tmp_path, monkeypatch, n_proved, whole):
     sizes = [f"size{i}" for i in range(2)]
@@ -42,6 +78,7 @@ def test_a_statement_of_two_sizes_is_proved_where_both_are(tmp_path, monkeypatch
         (tmp_path / size).write_text("{}")
     proved = {size: tmp_path / size for size in sizes[:n_proved]}
     monkeypatch.setattr(proving, "propositions_of", lambda _procedure: tuple(sizes))
+    monkeypatch.setattr(proving, "_unwritten", lambda _sizes: "")
     monkeypatch.setattr(proving, "prove", lambda _name, size, _shelf: proved.get(size))
     monkeypatch.setattr(proving, "stored", lambda _size, _shelves: None)
     result = invoke("prove", CLAIM, "--output", tmp_path)
