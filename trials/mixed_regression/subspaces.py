@@ -462,7 +462,10 @@ def power_iteration(
     across = unit.transpose(0, 2, 1)
     for _ in range(n_iterations):
         image = (unit @ (across @ b[:, :, None]))[:, :, 0]
-        norm = np.linalg.norm(image, axis=1, keepdims=True)
-        b = np.where(norm > 0, image / np.where(norm > 0, norm, 1.0), b)
+        norm = np.sqrt((image * image).sum(axis=1, keepdims=True))
+        if norm.all():
+            b = image / norm
+        else:
+            b = np.where(norm > 0, image / np.where(norm > 0, norm, 1.0), b)
     value = np.linalg.norm(np.einsum("hij,hi->hj", unit, b), axis=1) * scale[:, 0, 0]
     return b, value

@@ -35,7 +35,7 @@ from trials.mixed_regression.moment_descent import DescentOptions, run_moment_de
 from trials.models.matching import bottleneck_distance
 from trials.parameters import Integer, Options
 from trials.run.cell import Params
-from trials.run.experiment import add_experiment, each_trial
+from trials.run.experiment import add_experiment, each_trial, on_faster_stream
 
 STARTS = ("zero", "optimum", "mean", "edge")
 SUCCESS = 0.1
@@ -155,7 +155,7 @@ PHASES = add_experiment(
     name="sxy.two-phases",
     design=247,
     columns=("phases", "coarse", "once", "best", "fail_phases", "fail_once", "fail_best"),
-    simulate=each_trial(_one_trial),
+    simulate=on_faster_stream(each_trial(_one_trial)),
     parameters=TWO_PHASES.extended({}, subspace_fits),
     block_size=4,
 )
