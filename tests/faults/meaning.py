@@ -10081,6 +10081,44 @@ MEANINGS: tuple[Meaning, ...] = (
         "a replay that differs does not name the column",
         "trials/run/test_engine",
     ),
+    Meaning(
+        "trials/experiments/sxy/deviation.py",
+        "(beyond + (inside if side > 0 else 0))",
+        "beyond",
+        "clients of the first cluster in the ball err nowhere",
+        "trials/experiments/test_sxy_phase_two",
+    ),
+    Meaning(
+        "trials/experiments/sxy/moments.py",
+        "(sigma / spreads) ** 2",
+        "sigma / spreads",
+        "a variance given the residual is a standard deviation",
+        "trials/experiments/test_sxy_phase_one",
+        missed=True,
+    ),
+    Meaning(
+        "trials/experiments/sxy/moments.py",
+        "drawn[0] *= noise / spread",
+        "drawn[0] *= 1.0",
+        "a coordinate varies given the answer as it does without",
+        "trials/experiments/test_sxy_phase_one",
+        missed=True,
+    ),
+    Meaning(
+        "trials/experiments/odcl/linear.py",
+        "roots = np.linalg.cholesky(grams).transpose(0, 2, 1)",
+        "roots = np.linalg.cholesky(grams)",
+        "the covariance of a fit is that of the wrong triangle",
+        "trials/experiments/test_odcl_figures",
+        missed=True,
+    ),
+    Meaning(
+        "trials/laws/wishart.py",
+        "2.0 * (_SURE + 1.0)",
+        "2.0",
+        "a rival with a probability of .1 or less is preferred by nobody",
+        "trials/laws/test_wishart",
+    ),
 )
 
 

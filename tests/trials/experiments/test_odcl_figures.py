@@ -107,6 +107,14 @@ def test_the_fits_have_the_law_of_least_squares_given_the_features(kept, monkeyp
     assert np.abs(np.cov(errors.T) - np.eye(6)).max() < 6 * np.sqrt(2 / 200)
 
 
+def test_each_component_of_a_fit_has_the_variance_of_least_squares():
+    """Its square over that of the inverse Gram matrix has mean one; 4,000 users of few rows."""
+    users = draw_users(LINEAR.check({"m": 4000, "n": 20, "d": 5}), np.random.default_rng(6))
+    variances = np.diagonal(np.linalg.inv(20 * users.grams), axis1=1, axis2=2)
+    squares = (users.fits - users.optima[users.truth]) ** 2 / variances
+    assert np.abs(squares.mean(axis=0) - 1.0).max() < 6 * np.sqrt(2 / 4000)
+
+
 def test_few_rows_are_kept_and_give_the_fits_of_least_norm():
     params = LINEAR.check({"m": 10, "n": 7, "d": 20})
     users = draw_users(params, np.random.default_rng(3))

@@ -76,6 +76,40 @@ def test_pairs_from_half_of_the_numbers_have_the_law_of_all(cell, monkeypatch):
     assert stats.fisher_exact(counts).pvalue > 1e-7
 
 
+def assert_mean(values, expected):
+    """A mean within six standard errors."""
+    error = np.std(values) / np.sqrt(len(values))
+    assert abs(np.mean(values) - expected) < 6 * error, (np.mean(values), expected, error)
+
+
+def test_the_entries_of_a_rounds_matrix_have_the_second_moments_of_gaussian_clients():
+    """E (r x_a)^2 = tau^2 + 2 |u_j|^2 where u_j is along a, and tau^2 elsewhere (Isserlis)."""
+    params = ROUND.check({"d": 31, "k": 2, "m": 1000, "short": 0.5, "p": 0.3, "sigma": 0.7})
+    rng = np.random.default_rng(4)
+    drawn = np.array([moments.draw_isotropic_round(params, rng).matrix for _ in range(1000)])
+    lengths, shares = np.array([1.0, 0.5]), np.array([0.7, 0.3])
+    spreads = lengths**2 + 0.49
+    for a in range(2):
+        expected = shares @ (spreads * (spreads + 2 * lengths**2 * (np.arange(2) == a))) / 1000
+        assert_mean((drawn[:, a, 2:] ** 2).mean(axis=1), expected)
+        assert_mean((drawn[:, 2:, a] ** 2).mean(axis=1), expected)
+    assert_mean((drawn[:, 2:, 2:] ** 2).mean(axis=(1, 2)), shares @ spreads**2 / 1000)
+
+
+def test_the_entries_of_an_anchors_matrix_have_the_second_moments_of_gaussian_pairs():
+    params = ANCHOR.check({"k": 30, "l": 200, "sigma": 0.6, "outside": 0.8})  # tau^2 = 2
+    rng = np.random.default_rng(5)
+    drawn = [moments.draw_gaussian_pairs(params, rng) for _ in range(600)]
+    matrices = np.array([each.moments for each in drawn])
+    pulls = np.array([each.pull for each in drawn])
+    for entries in (matrices[:, 0, 1:], matrices[:, 1:, 0]):
+        assert_mean((entries**2).mean(axis=1), 2 * 4 / 200)
+    assert_mean((matrices[:, 1:, 1:] ** 2).mean(axis=(1, 2)), 4 / 200)
+    assert_mean(pulls[:, 0], 400.0)
+    assert_mean((pulls[:, 0] - 400.0) ** 2, 400 * 3.0)  # E a^2 x^2 - 1 = tau^2 + 1
+    assert_mean((pulls[:, 1:] ** 2).mean(axis=1), 400 * 2.0)
+
+
 def test_a_formed_moment_matrix_gives_what_its_rows_give(monkeypatch):
     """The subspaces by the singular vectors, the norms by another algorithm on the rows."""
     params = ROUND.check({"d": 12, "k": 3, "m": 90, "short": 0.5, "p": 0.2, "condition": 0.3})
