@@ -91,9 +91,8 @@ def test_noise_norms_have_the_law_of_the_data(N, d):
     assert stats.ks_2samp(ours[1], frobenius).pvalue > LEVEL
     # the joint law too: a third direction
     assert stats.ks_2samp(ours[0] / ours[1], xt_eps / frobenius).pvalue > LEVEL
-    assert (
-        stats.kstest(xt_eps, lambda t: -np.expm1(noise.noise_log_sf(t, N, d, 0.5))).pvalue > LEVEL
-    )
+    few = xt_eps[:1000]  # the distribution function takes a third of a millisecond a number
+    assert stats.kstest(few, lambda t: -np.expm1(noise.noise_log_sf(t, N, d, 0.5))).pvalue > LEVEL
 
 
 @pytest.mark.parametrize("r", [1, 2, 7, 40])
