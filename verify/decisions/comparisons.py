@@ -248,6 +248,8 @@ def jonckheere(groups: Sequence[FloatArray]) -> tuple[float, float]:
     """
     if len(groups) < 2 or min(g.size for g in groups) < 1:
         raise InvalidParameter("a trend needs at least two groups with a value each")
+    if any(np.isnan(g).any() for g in groups):
+        raise InvalidParameter("a trial's value is NaN, which has no place in an order")
     statistic = 0.0
     for i, low in enumerate(groups):
         ordered = np.sort(low)

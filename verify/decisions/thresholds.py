@@ -58,12 +58,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
-from scipy.special import betaincc, betaln, expit, log_expit, log_ndtr, ndtri
+from scipy.special import betainc, betaincc, betaln, expit, log_expit, log_ndtr, ndtri
 
 from trials.checks import InvalidParameter
 from verify.decisions.sequences import FloatArray, check_level, confidence_sequence
@@ -318,14 +318,14 @@ def log_capitals(
     """
     s, t = (np.asarray(v, dtype=np.float64) for v in (successes, trials))
 
-    def against_low(s: FloatArray, q: float) -> FloatArray:
+    def capital(tail: Any) -> FloatArray:
         with np.errstate(divide="ignore"):
-            part = np.log(betaincc(_JEFFREYS + s, _JEFFREYS + t - s, q))
-        law = betaln(_JEFFREYS, _JEFFREYS) + math.log(betaincc(_JEFFREYS, _JEFFREYS, q))
+            part = np.log(tail(_JEFFREYS + s, _JEFFREYS + t - s, target))
+        law = betaln(_JEFFREYS, _JEFFREYS) + math.log(tail(_JEFFREYS, _JEFFREYS, target))
         mixed = betaln(_JEFFREYS + s, _JEFFREYS + t - s) + part - law
-        return np.asarray(mixed - s * math.log(q) - (t - s) * math.log1p(-q))
+        return np.asarray(mixed - s * math.log(target) - (t - s) * math.log1p(-target))
 
-    return against_low(s, target), against_low(t - s, 1.0 - target)
+    return capital(betaincc), capital(betainc)
 
 
 def crossing_limits(

@@ -546,6 +546,13 @@ def test_a_trend_is_found_no_more_often_than_its_level_where_there_is_none(n, le
     assert sizes[normal].max() > level
 
 
+def test_a_trend_with_a_value_that_is_no_number_is_refused():
+    """Its p-value was NaN, which is not above any level, so that a trend was found."""
+    groups = [np.array([0.1, math.nan]), np.array([0.2, 0.3])]
+    with pytest.raises(InvalidParameter, match="NaN, which has no place"):
+        trend_p_value(groups, 0.05)
+
+
 @pytest.mark.parametrize("n", [0, 1, 3, 6])
 def test_the_mean_exponential_is_that_of_all_subsets(n):
     values = np.array([-0.5, 0.2, 0.2, 1.3, 2.0, -3.0])

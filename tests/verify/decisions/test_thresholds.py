@@ -371,7 +371,7 @@ def test_capitals_are_mean_likelihood_ratios_over_the_other_side(target, s, t):
     assert above == pytest.approx(capital(s, t, target, against_low=False), rel=1e-6)
 
 
-@pytest.mark.parametrize("target", [1e-9, 0.5, 1 - 1e-9])
+@pytest.mark.parametrize("target", [1e-300, 1e-9, 0.5, 1 - 1e-9, 1 - 1e-16])
 def test_capitals_of_many_trials_are_numbers(target):
     for s, t in ((0, 10**9), (10**9, 10**9), (5 * 10**8, 10**9)):
         below, above = log_capitals(s, t, target)
