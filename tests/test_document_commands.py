@@ -121,7 +121,7 @@ def test_the_commands_of_a_page_work_in_its_order(page, tmp_path, monkeypatch):
         if name == "subject":  # the page's code has a bug, and the page mends it
             monkeypatch.setattr(subject, "try_check", partial(try_check, shrink=False))
             if len(arguments) > 2 and "--examples" not in arguments:
-                arguments += ["--examples", "25"]  # a hundred inputs for each check take 10 s
+                arguments += ["--examples", "8"]  # a hundred inputs for each check take 10 s
             assert CliRunner().invoke(application, [name, *arguments]).exit_code in (0, 1)
         elif name == "report":
             typed = ["-m", "verify", name, *arguments, "--format", "tex"]
