@@ -10118,6 +10118,8 @@ MEANINGS: tuple[Meaning, ...] = (
         "2.0",
         "a rival with a probability of .1 or less is preferred by nobody",
         "trials/laws/test_wishart",
+    ),
+    Meaning(
         "verify/decisions/thresholds.py",
         "np.logaddexp.reduce(bets, axis=1), idle)",
         "np.logaddexp.reduce(bets, axis=1), -math.inf)",
