@@ -54,7 +54,7 @@ INNER = (
     "trials.ifca.normal_matrices", "trials.ifca.work", "bounds.statement",
     "bounds.ifca", "bounds.sxy", "bounds.odcl",
     "trials.clustering", "trials.local_erm", "trials.text", "bounds.log_domain",
-    "bounds.readable", "bounds.render", "trials.methods.updates",
+    "bounds.readable", "bounds.render", "bounds.shown", "trials.methods.updates",
     "trials.mixed_regression.gram_rounds",
     # networks of PyTorch and files of images: tests/trials/networks tries odd ones of every kind
     "trials.networks.architectures", "trials.networks.drawn", "trials.networks.federations",
