@@ -2925,7 +2925,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "verify/plan.py",
-        "            if not selection.wild or isinstance(error, LackingSymbol):\n                raise\n",
+        "            if not selection.wild or isinstance(error, LackingSymbol):\n"
+        "                raise\n",
         "",
         "a claim that is named with impossible values is passed over",
         "verify/test_plan",
