@@ -4049,6 +4049,14 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "verify/benchmark/guarantees.py",
+        'largest = cell["separation"] / 2 if norms is None else math.sqrt(norms)',
+        'largest = cell["separation"] if norms is None else math.sqrt(norms)',
+        "models of an unknown place are as long as their distance",
+        "verify/benchmark/test_named",
+        missed=True,
+    ),
+    Meaning(
+        "verify/benchmark/guarantees.py",
         'if cell["sizes"] != "balanced" or "row_counts" in cell or "noises" in cell:',
         'if cell["sizes"] != "balanced" or "noises" in cell:',
         "clients of sizes that are given are inside a guarantee",

@@ -1,7 +1,8 @@
-"""Claims of a run as `mutate` and `falsify` decide them again."""
+"""Claims of a run that commands decide again, and runs in which they find none."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,12 +10,14 @@ from typing import Any
 
 from trials.checks import InvalidParameter
 from trials.run.executors import Executor
-from trials.run.store import RunStore
+from trials.run.store import RunStore, StoreError
+from verify.cli import exits
 from verify.mutation.examination import Examination, Standing
 from verify.papers import Catalogue
 from verify.plan import Planned, plan
 from verify.procedures.base import PROFILES
 from verify.selection import parse_selection, spelled
+from verify.stored import holds_benchmarks
 
 
 def decided_among(
@@ -31,6 +34,15 @@ def decided_among(
         for planned in named
         if planned.selection.key in stored
     ]
+
+
+def refuse_benchmarks(directory: Path, store: RunStore) -> None:
+    """Refuse a run of benchmarks where a command reads claims, and name the command for it."""
+    if holds_benchmarks(store):
+        raise StoreError(
+            f"{directory} holds benchmarks and no claims; `{exits.program()} benchmark --run "
+            f"{shlex.quote(str(directory))}` shows and continues them"
+        )
 
 
 def refuse_none(directory: Path, names: Sequence[str]) -> None:

@@ -15,7 +15,13 @@ from trials.run.executors import make_executor
 from trials.run.store import RunStore
 from verify import session
 from verify.cli import exits
-from verify.cli.examined import decided_among, examination_of, refuse_none, standing_of
+from verify.cli.examined import (
+    decided_among,
+    examination_of,
+    refuse_benchmarks,
+    refuse_none,
+    standing_of,
+)
 from verify.cli.screen import print_json, say
 from verify.cli.signals import interruptible
 from verify.cli.workplaces import require_jobs
@@ -58,6 +64,7 @@ def falsify_run(
     directory = find_run(run)
     store, config = session.open_run(directory, readonly=True)
     with store:
+        refuse_benchmarks(directory, store)
         papers = catalogue(recorded_files(store, claims_files))
         decided = claim_documents(store)
         chosen = decided_among(papers, claims, decided, config.profile)

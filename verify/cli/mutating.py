@@ -19,7 +19,13 @@ from trials.run.executors import Executor, make_executor
 from trials.run.store import RunStore
 from verify import session
 from verify.cli import exits
-from verify.cli.examined import decided_among, examination_of, refuse_none, standing_of
+from verify.cli.examined import (
+    decided_among,
+    examination_of,
+    refuse_benchmarks,
+    refuse_none,
+    standing_of,
+)
 from verify.cli.screen import definition, print_json, say, table
 from verify.cli.signals import interruptible
 from verify.cli.workplaces import require_jobs
@@ -71,6 +77,7 @@ def mutate_run(
     directory = find_run(run)
     store, config = session.open_run(directory, readonly=True)
     with store:
+        refuse_benchmarks(directory, store)
         papers = catalogue(recorded_files(store, claims_files))
         decided = claim_documents(store)
         chosen: Sequence[Planned] = ()

@@ -15,10 +15,11 @@ from rich.console import Console
 from trials.run import engine
 from trials.run.directory import find_run
 from trials.run.executors import Executor
-from trials.run.store import RunStore, StoreError
+from trials.run.store import RunStore
 from verify import session
 from verify.cli import exits, screen
 from verify.cli.config import settings
+from verify.cli.examined import refuse_benchmarks
 from verify.cli.progress import display
 from verify.cli.screen import paragraph, say
 from verify.cli.signals import interruptible
@@ -28,7 +29,7 @@ from verify.cli.workplaces import claim_workers
 from verify.papers import Catalogue, catalogue, record_files, recorded_files
 from verify.plan import Plan
 from verify.session import Outcome, RunConfig
-from verify.stored import claim_documents, holds_benchmarks
+from verify.stored import claim_documents
 
 #: Claims that are not run and still get a line each.
 _FEW = 3
@@ -77,11 +78,7 @@ def resume(
     interruptible()
     store, config = session.open_run(directory)
     with store:
-        if holds_benchmarks(store):
-            raise StoreError(
-                f"{directory} holds benchmarks and no claims; continue them with "
-                f"`{exits.program()} benchmark --run {_name(directory)}`"
-            )
+        refuse_benchmarks(directory, store)
         extended = session.resume_config(config, profile)
         papers = catalogue(recorded_files(store, claims_files))
         plan = session.prepare(extended, papers)

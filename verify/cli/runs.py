@@ -20,7 +20,7 @@ from verify.cli.signals import interruptible
 from verify.cli.verdicts import mark
 from verify.papers import FILE_KIND, catalogue, recorded_files
 from verify.session import RunConfig
-from verify.stored import claim_documents, read_planned, summary
+from verify.stored import claim_documents, declared_benchmarks, read_planned, summary
 from verify.stored import claims_files as named_files
 
 
@@ -31,6 +31,7 @@ def show_status(*, run: str, as_json: bool, claims_files: Sequence[str]) -> None
     with store:
         documents = claim_documents(store)
         wanted = _read_planned(store, config, claims_files)
+        benchmarks = sorted(declared_benchmarks(store))
         experiments = list(_experiments(store, store.status()))
     verdicts = {name: mark(documents[name]) if name in documents else "pending" for name in wanted}
     # A run that was extended decides its claims again: those of the smaller profile are to come.
@@ -48,15 +49,18 @@ def show_status(*, run: str, as_json: bool, claims_files: Sequence[str]) -> None
         "decided": n_decided,
         "claims": verdicts,
         "earlier_profiles": earlier,
+        "benchmarks": benchmarks,
         "experiments": experiments,
     }
     if as_json:
         print_json(found)
         return
-    say(
-        f"{directory}  profile {config.profile}  seed {config.seed}  "
-        f"{n_decided}/{len(wanted)} claims decided"
-    )
+    said = [f"{directory}", f"profile {config.profile}", f"seed {config.seed}"]
+    if wanted or not benchmarks:
+        said.append(f"{n_decided}/{len(wanted)} claims decided")
+    if benchmarks:
+        said.append(f"benchmarks {', '.join(benchmarks)}")
+    say("  ".join(said))
     longest = max((len(name) for name in wanted), default=0)
     for name, verdict in verdicts.items():
         before = f" (profile {earlier[name]}, to be decided again)" if name in earlier else ""

@@ -562,6 +562,22 @@ def test_a_stored_run_without_a_benchmark_gets_one_only_by_name(call, tmp_path):
     assert (code, "has the seed 0: leave out --seed 7" in err) == (3, True)
 
 
+def test_a_run_of_benchmarks_says_so_where_a_command_looks_for_claims(call, tmp_path):
+    """Before, `status` told of 0/0 claims, and `mutate` of claims that were not decided."""
+    code, _, err = call(*TWO, "--output", "run", "--trials", "4")
+    assert code == 0, err
+    found = CliRunner().invoke(application, ["status", "run"])
+    first = found.stdout.splitlines()[0].split("  ")
+    assert first == ["run", "profile quick", "seed 0", "benchmarks own"]
+    told = json.loads(CliRunner().invoke(application, ["status", "run", "--json"]).stdout)
+    assert (told["benchmarks"], told["claims"]) == (["own"], {})
+    for command in ("mutate", "falsify", "resume"):
+        found = CliRunner().invoke(application, [command, "run"])
+        assert found.exit_code == 3
+        assert "run holds benchmarks and no claims" in found.stderr
+        assert "benchmark --run run` shows and continues them" in found.stderr
+
+
 def test_the_check_of_a_method_has_the_time_limit_of_the_run(call, monkeypatch):
     limits = []
     monkeypatch.setattr(

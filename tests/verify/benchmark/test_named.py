@@ -160,6 +160,16 @@ def test_there_is_a_named_federation_inside_the_guarantee_of_either_paper():
     assert requirement(shot) == (pytest.approx(16 * m * alpha**2), "")
 
 
+def test_models_of_an_unknown_place_are_at_least_half_their_distance_long():
+    """Two models of a simplex are exactly so long, and the requirement is theirs."""
+    shot = NAMED["inside-odcl"].checked().federations[0]
+    assert (shot["k"], shot["layout"]) == (2, "simplex")
+    known, _ = requirement(shot)
+    found, lacks = requirement({**shot, "layout": "line"})
+    assert found == pytest.approx(known, rel=1e-12)
+    assert lacks == "layout=line"
+
+
 @pytest.mark.parametrize(
     "change",
     [
