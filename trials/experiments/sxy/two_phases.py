@@ -39,8 +39,8 @@ from trials.run.experiment import add_experiment, each_trial, on_faster_stream
 
 STARTS = ("zero", "optimum", "mean", "edge")
 SUCCESS = 0.1
+#: The local step of Phase 2 over the largest one that is stable.
 STEP = 0.9
-"""The local step of Phase 2 over the largest one that is stable."""
 
 
 def subspace_fits(cell: Params) -> None:
