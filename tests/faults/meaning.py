@@ -10099,6 +10099,22 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "trials/experiments/sxy/moments.py",
+        "np.tril(x[:, :, k:], -1)",
+        "np.tril(x[:, :, k:], -2)",
+        "neighbouring rows of Bartlett's factor are orthogonal",
+        "trials/experiments/test_sxy_phase_one",
+        missed=True,
+    ),
+    Meaning(
+        "trials/experiments/sxy/moments.py",
+        "rng.chisquare(beyond - row, (2, m))",
+        "rng.chisquare(beyond - row - 1, (2, m))",
+        "Bartlett's factor has a degree of freedom too few",
+        "trials/experiments/test_sxy_phase_one",
+        missed=True,
+    ),
+    Meaning(
+        "trials/experiments/sxy/moments.py",
         "(sigma / spreads) ** 2",
         "sigma / spreads",
         "a variance given the residual is a standard deviation",

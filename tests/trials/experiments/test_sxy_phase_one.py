@@ -96,6 +96,28 @@ def test_the_entries_of_a_rounds_matrix_have_the_second_moments_of_gaussian_clie
     assert_mean((drawn[:, 2:, 2:] ** 2).mean(axis=(1, 2)), shares @ spreads**2 / 1000)
 
 
+def test_few_clients_have_the_products_of_gaussian_rows_in_all_dimensions(monkeypatch):
+    """Rows of b normal numbers: products of two have the variance b, and squares b(b + 2)."""
+    seen = []
+
+    def keep(_u, _spectra, x, params, _rng):
+        beyond = x[:, :, params["k"] :]
+        seen.append(beyond @ beyond.transpose(0, 2, 1))
+
+    monkeypatch.setattr(moments, "_clients", keep)
+    params = ROUND.check({"d": 9, "k": 2, "m": 3})
+    rng, b = np.random.default_rng(6), 7
+    for _ in range(1000):
+        moments.draw_isotropic_round(params, rng)
+    grams = np.array(seen)
+    for i in range(3):
+        assert_mean(grams[:, :, i, i].mean(axis=1), b)
+        assert_mean((grams[:, :, i, i] ** 2).mean(axis=1), b * (b + 2))
+    for i, j in ((0, 1), (0, 2), (1, 2)):
+        assert_mean(grams[:, :, i, j].mean(axis=1), 0.0)
+        assert_mean((grams[:, :, i, j] ** 2).mean(axis=1), b)
+
+
 def test_the_entries_of_an_anchors_matrix_have_the_second_moments_of_gaussian_pairs():
     params = ANCHOR.check({"k": 30, "l": 200, "sigma": 0.6, "outside": 0.8})  # tau^2 = 2
     rng = np.random.default_rng(5)
