@@ -4048,6 +4048,14 @@ MEANINGS: tuple[Meaning, ...] = (
         missed=True,
     ),
     Meaning(
+        "verify/testing/subjects/fedx.py",
+        "draw(sizes(m, 6, min_n=d, equal=scope.equal_sizes))",
+        "draw(sizes(m, 6, min_n=d, equal=True))",
+        "clients of a round with unique minimisers have equal sizes in every case",
+        "verify/testing/subjects/test_drawn_cases",
+        missed=True,
+    ),
+    Meaning(
         "verify/benchmark/guarantees.py",
         'largest = cell["separation"] / 2 if norms is None else math.sqrt(norms)',
         'largest = cell["separation"] if norms is None else math.sqrt(norms)',

@@ -137,6 +137,23 @@ def test_sizes_reach_both_ends_and_no_further(name: str) -> None:
             find(strategy, lambda case, s=size, e=end: sizes(case)[s] == e, settings=RARE)
 
 
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda scope: fedx._full_rank(scope, 7),
+        one_shot._draw_mixed,
+        lambda scope: rounds.rounds(scope, None),
+    ],
+)
+def test_clients_have_unequal_sizes_unless_equal_ones_are_asked_for(
+    draw: Callable[[Scope], st.SearchStrategy[Any]],
+) -> None:
+    """A mean without the clients' weights is right where all have equal sizes."""
+    unequal = [len(set(case["clients"].sizes)) > 1 for case in drawn(draw(ANY), 60)]
+    assert sum(unequal) >= 6
+    assert all(len(set(case["clients"].sizes)) == 1 for case in drawn(draw(EQUAL), 60))
+
+
 def test_local_work_is_drawn_to_its_end() -> None:
     assert {c["n_local_steps"] for c in drawn(fedx._full_rank(ANY, 7), 20)} == {7}
     assert {c["step_size"] for c in drawn(fedx._full_rank(ANY, 7), 20)} == {0.5}
