@@ -53,7 +53,7 @@ def all_name(runs: int = RUNS) -> str:
 
 
 def all_words(runs: int = RUNS, printed: str = "The paper averages {} runs.") -> str:
-    """The reading that goes with `all_of`, with what the paper says of its runs."""
+    """The reading that goes with `all_of`, after the paper's own words about its runs."""
     word = _WORDS[runs]
     return (
         f"{printed.format(word)} The sentence is consistent with the experiment when all {word} "

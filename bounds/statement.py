@@ -129,8 +129,7 @@ class Assumption:
 
     def margin(self, values: Values) -> float:
         """``left / right``: the largest constant with which the condition holds (inf: always)."""
-        left = float(evaluate(self.left, values))
-        right = float(evaluate(self.right, values))
+        left, right = self._sides(values)
         if right <= 0.0:
             met = left > right if self.strict else left >= right
             return np.inf if met else 0.0
@@ -139,12 +138,15 @@ class Assumption:
     def holds(self, values: Values) -> bool:
         """Whether the condition holds, hidden constants taken from ``values`` (default 1)."""
         needed = float(values.get(self.constant.name, 1.0)) if self.constant is not None else 1.0
-        right = float(evaluate(self.right, values))
-        if right <= 0.0:  # a quotient would turn the relation around
-            left = float(evaluate(self.left, values))
-            return left > needed * right if self.strict else left >= needed * right
-        margin = self.margin(values)
-        return margin > needed if self.strict else margin >= needed
+        left, right = self._sides(values)
+        if right > 0.0:
+            left /= right
+        else:  # a quotient would turn the relation around
+            needed *= right
+        return left > needed if self.strict else left >= needed
+
+    def _sides(self, values: Values) -> tuple[float, float]:
+        return float(evaluate(self.left, values)), float(evaluate(self.right, values))
 
     def latex(self, notation: Notation = PLAIN_NOTATION) -> str:
         r"""The condition as LaTeX, ``\gtrsim`` where a constant is hidden."""

@@ -2257,8 +2257,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "bounds/statement.py",
-        "return margin > needed if self.strict else margin >= needed",
-        "return margin >= needed",
+        "return left > needed if self.strict else left >= needed",
+        "return left >= needed",
         "equality meets a strict condition",
         "bounds/test_statement",
     ),

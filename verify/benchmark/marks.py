@@ -2,3 +2,5 @@
 
 #: Stands where a metric does not apply: no truth is known, or a method has no rounds.
 MISSING = -1.0
+#: The experiments whose trials have the mark.
+MARKS = {"benchmark.fit": MISSING}

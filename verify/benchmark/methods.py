@@ -34,6 +34,11 @@ _SPEC = re.compile(r"(?P<name>[^()=,]+?)(?:\((?P<options>[^()]*)\))?")
 _KNOWN = ("n_clusters", "loss", "random_state")
 
 
+def is_own(name: str) -> bool:
+    """Whether a method's name is ``FILE.py:Name``, which stands in a file of the user's."""
+    return ".py:" in name
+
+
 @dataclass(frozen=True, kw_only=True)
 class Method:
     """A method as it was written, taken apart.
@@ -52,7 +57,7 @@ class Method:
     @property
     def own(self) -> bool:
         """Whether the method comes from a file of the user's."""
-        return ".py:" in self.name
+        return is_own(self.name)
 
     @property
     def file(self) -> Path:
@@ -134,7 +139,7 @@ def parse_method(text: str) -> Method:
         if not equals or not key.strip().isidentifier() or not values.strip():
             raise InvalidParameter(f"method {text!r:.80}: {part!r} must read option=value")
         options[key.strip()] = tuple(_value(v.strip()) for v in values.split("|"))
-    if ".py:" not in name and name not in SHIPPED:
+    if not is_own(name) and name not in SHIPPED:
         raise InvalidParameter(
             f"unknown method {name!r:.60}; known: {', '.join(SHIPPED)}, or FILE.py:NAME"
         )
@@ -177,7 +182,7 @@ def build(name: str, options: Mapping[str, Any], context: Context) -> Any:
     ------
     InvalidParameter : an unknown option, or a file or a name in it that cannot be used.
     """
-    if ".py:" not in name:
+    if not is_own(name):
         return shipped(name, options, context)
     file, _, attribute = name.rpartition(":")
     module = load_file(file)

@@ -500,14 +500,16 @@ def _phase(store: RunStore, grid: Grid, executor: Executor, as_json: bool) -> No
 def _print(result: Result, store: RunStore, exports: Sequence[str]) -> None:
     wanted, directory = result.benchmark, store.path.parent
     say(wanted.question)
+    headings, cut = pages.headings(result), []
     for found in result.federations:
         say()
         if wanted.vary:
             say(place(wanted.vary, found.params))
-        for line in table(pages.headings(result), pages.rows(result, found)):
+        rows = pages.rows(result, found)
+        for line in table(headings, rows):
             say(line)
+        cut.append(left_out(headings, rows))
     say()
-    cut = [left_out(pages.headings(result), pages.rows(result, f)) for f in result.federations]
     if names := max(cut, key=len):
         paragraph(
             f"Columns without room here: {', '.join(names)}. The report, --json and --export have "

@@ -23,7 +23,7 @@ from trials.checks import InvalidParameter
 from trials.run.directory import STORE_NAME, find_run
 from trials.run.store import RunStore, StoreError
 from trials.run.store.export import for_spreadsheets
-from verify.benchmark.marks import MISSING
+from verify.benchmark.marks import MARKS
 from verify.cli.screen import as_json, say
 from verify.cli.signals import interruptible
 from verify.cli.verdicts import mark
@@ -38,8 +38,6 @@ _MEASURES = {
     "lower": "Float64", "upper": "Float64", "bound": "Float64", "ratio": "Float64",
     "quantile": "Float64",
 }  # fmt: skip
-#: What the experiments store where a column does not apply.
-_MARKS = {"benchmark.fit": MISSING}
 
 
 def export_run(*, run: str, destination: str, formats: str, claims_files: Sequence[str]) -> None:
@@ -60,9 +58,9 @@ def export_run(*, run: str, destination: str, formats: str, claims_files: Sequen
     with RunStore.open(find_run(run) / STORE_NAME, readonly=True) as store:
         documents = claim_documents(store)
         if "csv" in wanted:
-            store.export_csv(folder / "trials", _MARKS)
+            store.export_csv(folder / "trials", MARKS)
         if "parquet" in wanted:
-            store.export_parquet(folder / "trials", _MARKS)
+            store.export_parquet(folder / "trials", MARKS)
     folder.mkdir(parents=True, exist_ok=True)
     for name, table, types in (
         ("claims", _claims, {"level": "Float64", "n_trials": "Int64"}),

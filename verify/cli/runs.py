@@ -12,7 +12,7 @@ from trials.run.directory import STORE_NAME, find_run, known_runs
 from trials.run.engine import parse_trial_id, replay
 from trials.run.store import CellStatus, RunStore, StoreError
 from verify import session
-from verify.benchmark.marks import MISSING
+from verify.benchmark.marks import MARKS
 from verify.check import compare, junit, other_machines, rounding
 from verify.cli import exits
 from verify.cli.screen import print_json, say, table
@@ -137,8 +137,8 @@ def replay_trial(*, names: Sequence[str], as_json: bool, claims_files: Sequence[
             f"{result.distance:.1e}; on the same processor and with the same versions all bits "
             "must be equal"
         )
-    mark = MISSING if parse_trial_id(trial).experiment == "benchmark.fit" else None
-    shown = [None if value == mark else float(value) for value in result.values]
+    missing = MARKS.get(parse_trial_id(trial).experiment)
+    shown = [None if value == missing else float(value) for value in result.values]
     if as_json:
         values = dict(zip(result.columns, shown, strict=True))
         identical = {

@@ -75,9 +75,7 @@ Counts = Mapping[int, tuple[int, int]]  # size -> (successes, trials)
 
 _MISFIT = 0.01  # a model whose goodness of fit has a smaller p-value is refused
 _GRID = 49  # candidate thresholds of a profile, at each zoom
-_SEQUENTIAL = (
-    2.0  # the level of a profile is divided by it, for sampling that ends when it is narrow
-)
+_SEQUENTIAL = 2.0  # divides the level of a profile: sampling ends when the profile is narrow
 _JEFFREYS = 0.5  # both shapes of the law of the bets
 
 

@@ -18,6 +18,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from bounds.ifca import lemma_3 as bl
+from tests.verify.proofs.comparing import n_compared
 from trials.checks import InvalidParameter
 from verify.claims.searching import search
 from verify.decisions.domain import Interval, LogInterval, as_domain
@@ -88,16 +89,6 @@ def is_refused(procedure, propositions, points):
 ENOUGH = 16
 
 
-def n_compared(procedure, proposition, points):
-    """At how many points a proposition was compared: at `ENOUGH` or a few more, or at all."""
-    n = 0
-    for first in range(0, len(points), ENOUGH):
-        n += procedure.compare(proposition, points[first : first + ENOUGH])
-        if n >= ENOUGH:
-            break
-    return n
-
-
 @each_paper
 def test_a_reduction_holds_at_random_inputs(paper):
     for name, (procedure, propositions) in reduced(paper).items():
@@ -105,7 +96,7 @@ def test_a_reduction_holds_at_random_inputs(paper):
             points = points_of(procedure, 7, 400 if procedure.instances else 48)
             assert len(points) >= 8
             for each in propositions:
-                n = n_compared(procedure, each, points)
+                n = n_compared(procedure, each, points, ENOUGH)
                 assert n >= (1 if procedure.instances else 8)
 
 

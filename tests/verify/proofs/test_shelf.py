@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import sympy as sp
 
+from tests.verify.proofs.comparing import n_compared
 from trials.checks import InvalidParameter
 from trials.run.store.limits import MAX_DEPTH
 from verify.decisions.domain import LogInterval, as_domain
@@ -169,16 +170,6 @@ def test_a_run_can_hold_the_certificate(path):
 ENOUGH = 24
 
 
-def n_compared(built, proposition, points):
-    """At how many points the sides were compared: at `ENOUGH` or a few more, or at all."""
-    n = 0
-    for first in range(0, len(points), ENOUGH):
-        n += built.compare(proposition, points[first : first + ENOUGH])
-        if n >= ENOUGH:
-            break
-    return n
-
-
 @pytest.mark.parametrize("path", FILES, ids=lambda path: document(path)["claim"])
 def test_the_domain_of_a_proof_holds_the_points_of_the_search(path):
     """At these points the two sides are those of the search."""
@@ -189,7 +180,7 @@ def test_the_domain_of_a_proof_holds_the_points_of_the_search(path):
     inside = list(islice(filter(built.is_inside, points), 64))
     assert len(inside) >= 16
     if not is_flat(statement):  # the checker has no balls for vectors and sums
-        assert n_compared(built, proposition, inside) >= 8
+        assert n_compared(built, proposition, inside, ENOUGH) >= 8
         return
     for point in inside[:ENOUGH]:
         values = proposition.at(point, built.symbols(point))
