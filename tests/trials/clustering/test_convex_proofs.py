@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.trials.clustering.families import instances
+from trials.checks import InvalidParameter
 from trials.clustering.convex import (
     CertificateCheck,
     certificate,
@@ -123,6 +124,28 @@ def test_the_untouched_proofs_are_accepted():
     assert check_weighted_certificate(
         POINTS, PENALTY, weighted().labels, weighted().certificate, WEIGHTS
     ).valid
+
+
+@pytest.mark.parametrize("kind", [object, np.float32, np.int64])
+def test_the_verifiers_take_the_arrays_that_the_solvers_take(kind):
+    """Arrays of objects, such as columns of a table, were clustered and their proofs refused."""
+    points = np.array([[0.0], [1.0], [10.0], [13.0]]).astype(kind)
+    weights = (np.ones((4, 4)) - np.eye(4)).astype(kind)
+    penalty = np.array(1.0).astype(kind)
+    one, many = convex_clustering(points, penalty), convex_clustering(points, 1, weights=weights)
+    assert check_certificate(points, penalty, one.labels, one.certificate).valid
+    assert check_weighted_certificate(points, penalty, many.labels, many.certificate, weights).valid
+
+
+@pytest.mark.parametrize("entry", [True, "1", 1j, None])
+def test_neither_verifier_nor_solver_takes_other_objects(entry):
+    points = np.array([[0.0], [entry], [10.0]], dtype=object)
+    with pytest.raises(InvalidParameter, match="points must be an array of real numbers"):
+        convex_clustering(points, 1.0)
+    fit = convex_clustering([[0.0], [1.0], [10.0]], 1.0)
+    check = check_certificate(points, 1.0, fit.labels, fit.certificate)
+    assert check.reason == "points must be an array of real numbers: it holds other objects"
+    assert not check.valid
 
 
 def refused(check):

@@ -154,3 +154,32 @@ def test_the_radius_has_room_for_the_rounding_of_a_mean_that_cancels():
     found = convex_clustering(points - points.mean(), 10.0)
     assert found.certified
     assert found.radius > 1e-17
+
+
+#: Powers of two about 1e-300, ..., 1e300: no digit of a fit changes between them.
+UNITS = [2.0**k for k in (-996, -700, -531, -400, 0, 400, 511, 531, 700, 996)]
+SPREAD = np.array([[0.0, 0.3], [1.0, 0.0], [0.8, 0.9], [6.0, 5.0], [7.0, 5.5], [6.4, 6.1]])
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_sparse_fit_in_other_units_is_the_same_fit(unit):
+    """Only the objective's own square may be out of range."""
+    graph = np.exp(-0.1 * ((SPREAD[:, None] - SPREAD) ** 2).sum(axis=2))
+    penalties = np.array([0.0, 0.1, 0.8, 1e4])
+    plain = sparse_convex_clustering_path(SPREAD, penalties, graph)
+    other = sparse_convex_clustering_path(SPREAD * unit, penalties * unit, graph)
+    assert other.labels.tolist() == plain.labels.tolist()
+    assert plain.n_clusters.tolist() == [6, 6, 2, 1]
+    for mine, theirs in zip(other.centres, plain.centres, strict=True):
+        assert (mine / unit).tolist() == theirs.tolist()
+    for path in (plain, other):
+        assert path.relative_gap.tolist() == plain.relative_gap.tolist()
+        assert (path.relative_gap <= 1e-6).all()
+    assert plain.gap == pytest.approx(plain.relative_gap * plain.primal, rel=1e-14)
+    for i, penalty in enumerate(penalties):
+        fits = [sparse_convex_clustering(SPREAD * s, penalty * s, graph) for s in (1.0, unit)]
+        assert [fit.certified for fit in fits] == [True, True]
+        assert fits[0].labels.tolist() == fits[1].labels.tolist() == plain.labels[i].tolist()
+        assert fits[0].relative_gap == fits[1].relative_gap
+        assert penalty == 0.0 or fits[0].relative_gap <= 1e-18
+        assert fits[1].radius / unit == pytest.approx(fits[0].radius, rel=1e-9)

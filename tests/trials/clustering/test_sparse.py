@@ -594,7 +594,7 @@ def test_the_linkage_of_clusters_that_exchange_points_joins_each_set_once():
     nothing = np.zeros(2)
     path = SparsePath(
         penalties=np.array([1.0, 2.0]), labels=labels, centres=(),
-        n_clusters=np.array([3, 3]), primal=nothing, gap=nothing, splits=3,
+        n_clusters=np.array([3, 3]), primal=nothing, gap=nothing, relative_gap=nothing, splits=3,
     )  # fmt: skip
     tree = path.linkage()
     assert is_valid_linkage(tree)

@@ -43,6 +43,25 @@ def test_two_groups_are_found():
     assert one.cluster_centers_.shape == (2, 2)
 
 
+@pytest.mark.parametrize("power", [-996, -531, 511, 996])
+def test_predictions_and_scores_have_no_unit(power):
+    """At 1e-300 and 1e160 all rows were of cluster 0, and the score was 0 or no number."""
+    rng = np.random.default_rng(1)
+    points, new = two_groups(), rng.uniform(-3.0, 15.0, (30, 2))
+    fit = ConvexClusterpath(2, penalties=10).fit(points * 2.0**power)
+    centres = fit.cluster_centers_ / 2.0**power
+    squares = ((new[:, None] - centres) ** 2).sum(axis=2)
+    assert fit.predict(new * 2.0**power).tolist() == squares.argmin(axis=1).tolist()
+    near = np.sqrt(np.sort(squares, axis=1))
+    expected = 1.0 - (near[:, 0] / near[:, 1]).mean()
+    assert fit.score(new * 2.0**power) == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_largest_numbers_are_predicted():
+    fit = ConvexClusterpath(2, penalties=10).fit(two_groups() * 1e300)
+    assert fit.predict([[1.7e308, 1.7e308], [-1.7e308, -1.7e308]]).tolist() == [1, 0]
+
+
 @pytest.mark.parametrize("estimator", [ConvexClustering(), ConvexClusterpath()])
 def test_masked_entries_are_refused(estimator):
     """Their values were clustered, and NumPy's own means leave them out."""

@@ -52,7 +52,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trials.checks import LARGEST_ENTRY, FloatArray, IntArray, hides_entries
+from trials.checks import (
+    LARGEST_ENTRY,
+    FloatArray,
+    IntArray,
+    InvalidParameter,
+    hides_entries,
+    real_array,
+)
 
 UNIT_ROUNDOFF = 2.0**-53
 #: Pair differences held at once by the verifier, in numbers: they stay in the cache.
@@ -246,9 +253,20 @@ def _as_numbers(name: str, value: Any, kinds: str) -> Any:
     return array
 
 
+def _as_reals(name: str, value: Any) -> Any:
+    """``value`` as an array of numbers as the solvers take them, also as objects, but no truths."""
+    array = _as_numbers(name, value, "iufO")
+    if array.dtype.kind != "O":
+        return array
+    try:
+        return real_array(name, array)
+    except InvalidParameter as error:
+        raise Refusal(str(error)) from None
+
+
 def read_reals(name: str, value: Any, shape: tuple[int, ...], limit: float) -> FloatArray:
     """An array of real numbers of this shape, at most ``limit`` in size."""
-    array = _as_numbers(name, value, "biuf")
+    array = _as_reals(name, value)
     if array.shape != shape:
         raise Refusal(f"{name} must have shape {shape}, not {array.shape}")
     numbers = np.asarray(array, dtype=np.float64, order="C")
@@ -277,7 +295,7 @@ def read_problem(points: ArrayLike, penalty: float, factor: float = 1.0) -> Prob
     """Points, and penalty times a power of two, in the units of the check.  Other values are
     refused.
     """
-    shape = _as_numbers("points", points, "biuf").shape
+    shape = _as_reals("points", points).shape
     if len(shape) != 2 or 0 in shape:
         raise Refusal(f"points must have shape (m, d) with m, d >= 1, not {shape}")
     a = read_reals("points", points, shape, np.finfo(np.float64).max)

@@ -20,7 +20,7 @@ from trials.checks import (
     real_or_infinite,
 )
 from trials.clustering.convex.problem import Scaled, scale_points, scaled_penalty
-from trials.clustering.sparse.certificate import MARGIN, check_sparse_certificate
+from trials.clustering.sparse.certificate import MARGIN, check_sparse_certificate, make_relative
 from trials.clustering.sparse.gaps import Gaps
 from trials.clustering.sparse.graph import Graph, check_graph
 from trials.clustering.sparse.path import Tracer
@@ -136,6 +136,7 @@ def _record(problem: _Problem, penalty: float, tracer: Tracer, margin: float) ->
         offsets=offsets,
         primal=check.primal,
         gap=check.gap,
+        relative_gap=check.relative_gap,
         radius=check.radius,
         potentials=tracer.given_potentials(),
         margin=margin,
@@ -267,6 +268,7 @@ class _Columns:
             n_clusters=self.count,
             primal=primal,
             gap=gap,
+            relative_gap=make_relative(self.gap, self.primal),
             splits=self.tracer.work.splits,
         )
 

@@ -66,6 +66,9 @@ class SparseCheck:
     proved : (k,) clusters whose flows were found to fit.
     primal : objective at the centres.
     gap : upper bound on ``primal - optimum``, rounding included.
+    relative_gap : gap over primal, 0 where both are 0.  It has no unit, so that it is right where
+        the squares of lengths are beyond the range of floats.  It is infinite where rounding is
+        all that there is: the objective is 0 and the gap is not.
     radius : bound on ``sqrt(sum_i |u_i - u*_i|^2)``.  It is ``sqrt(2 gap)``.
     reason : the first part that could not be proved, else an empty string.
     """
@@ -74,6 +77,7 @@ class SparseCheck:
     proved: BoolArray
     primal: float
     gap: float
+    relative_gap: float
     radius: float
     reason: str
 
@@ -227,9 +231,17 @@ def _refuse(k: int, reason: str) -> SparseCheck:
         proved=np.zeros(k, dtype=bool),
         primal=math.nan,
         gap=math.inf,
+        relative_gap=math.inf,
         radius=math.inf,
         reason=reason,
     )
+
+
+def make_relative(gap: ArrayLike, primal: ArrayLike) -> FloatArray:
+    """Gaps (...,) over objectives: 0 over 0 is 0, and an infinite gap stays infinite."""
+    gap = np.asarray(gap, dtype=np.float64)
+    with np.errstate(all="ignore"):
+        return np.where((gap == 0.0) | np.isinf(gap), gap, gap / np.asarray(primal))
 
 
 def _check(
@@ -309,6 +321,7 @@ def _check(
         proved=proved,
         primal=primal,
         gap=gap,
+        relative_gap=float(make_relative(gap, primal)),
         radius=math.sqrt(2.0 * gap),
         reason=reason,
     )

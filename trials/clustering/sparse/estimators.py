@@ -6,6 +6,7 @@ and its package does not import this module.  So the verification suite runs wit
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -79,8 +80,10 @@ class _Base(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _distances(points: FloatArray, centres: FloatArray) -> FloatArray:
-    """(n, k) distances of points to centres."""
-    return np.asarray(cdist(points, centres))
+    """(n, k) distances of points to centres, in a unit in which their squares are in range."""
+    size = max(float(np.abs(points).max()), float(np.abs(centres).max()))
+    unit = 2.0 ** min(math.frexp(size)[1], 1023)
+    return np.asarray(cdist(points / unit, centres / unit))
 
 
 class ConvexClustering(_Base):

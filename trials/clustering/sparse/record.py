@@ -22,6 +22,8 @@ class SparseClustering:
     offsets : (k, d) the same minus the first point, rounded less in data far from the origin.
     primal : objective at the centres (as offsets).
     gap : upper bound on ``primal - optimum``, rounding included.
+    relative_gap : gap over primal, 0 where both are 0.  It has no unit: ``primal`` and ``gap`` are
+        squares of lengths, which are infinite for points of 1e160 and zero for points of 1e-170.
     radius : bound on ``sqrt(sum_i |u_i - u*_i|^2)``.
     potentials, margin : (n, d) and a share, the certificate of the flows inside the clusters.
     proved : (k,) clusters whose fusion the independent verifier accepted.
@@ -35,6 +37,7 @@ class SparseClustering:
     offsets: FloatArray
     primal: float
     gap: float
+    relative_gap: float
     radius: float
     potentials: FloatArray
     margin: float
@@ -69,6 +72,8 @@ class SparsePath:
     centres : t arrays (k, d), or empty where they were not kept.
     n_clusters : (t,) their numbers.
     primal, gap : (t,) objective, and bound on its excess (NaN where no flows were sought).
+    relative_gap : (t,) gap over primal, 0 where both are 0.  It is right in every unit, as that of
+        `SparseClustering`.
     splits : rounds that split a cluster, in all.
     """
 
@@ -78,6 +83,7 @@ class SparsePath:
     n_clusters: IntArray
     primal: FloatArray
     gap: FloatArray
+    relative_gap: FloatArray
     splits: int
 
     def index_of(self, n_clusters: int) -> int:
