@@ -9772,9 +9772,9 @@ MEANINGS: tuple[Meaning, ...] = (
         "verify/proofs/test_coq",
     ),
     Meaning(
-        "verify/estimators/ifca.py",
-        "if len(changes) > 1 and changes[-1]:",
-        "if len(changes) > 1 and changes.any():",
+        "verify/estimators/base.py",
+        "if self._warns and len(changes) > 1 and changes[-1]:",
+        "if self._warns and len(changes) > 1 and any(changes):",
         "labels that settled late are told as unsettled",
         "verify/estimators/test_baselines",
     ),

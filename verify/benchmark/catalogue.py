@@ -146,7 +146,9 @@ def shipped(name: str, options: Mapping[str, Any], context: Context) -> Any:
     if entry.near is not None:
         told["init"] = near_start(name, entry.near, context)
     given = {key: value for key, value in told.items() if key in known}
-    return make(**{**given, **entry.fixed, **options})
+    method = make(**{**given, **entry.fixed, **options})
+    method._warns = False  # the table shows what it reached in its rounds
+    return method
 
 
 def require_possible(

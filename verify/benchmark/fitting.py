@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from trials.checks import FloatArray, IntArray
 from verify.benchmark.catalogue import Context
 from verify.benchmark.federation import Federation
 from verify.benchmark.marks import MISSING
-from verify.benchmark.methods import build, is_own
+from verify.benchmark.methods import build
 from verify.benchmark.metrics import (
     LOSSES,
     METRICS,
@@ -83,9 +82,7 @@ def fit(
             build(name, candidate, context)  # a bad value is refused before any fit
         method = Tuned(lambda o: build(name, o, context), candidates, context.response, score)
     start = time.thread_time()
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        if not is_own(name):  # the table shows what a shipped method reached in its rounds
-            warnings.filterwarnings("ignore", message="labels still change in the last ")
+    with np.errstate(all="ignore"):
         method.fit(federation.features, federation.responses, clients=federation.clients)
     seconds = time.thread_time() - start
     labels, models = _models(method, federation)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
@@ -26,17 +28,21 @@ from trials.checks import (
 from trials.clustering.units import own_units
 from trials.models.clients import ClientData
 from trials.models.losses import LogisticLoss
-from verify.estimators.losses import client_losses, loss_of
+from verify.estimators.losses import client_losses, is_compiled, loss_of
 from verify.estimators.rows import (
     Rows,
     plain_ids,
     read_rows,
+    require_moderate,
     require_numbers,
     require_one_constant,
     require_present,
     shown_id,
 )
 
+#: What helps where labels still change, of methods whose starts cost rounds, and of others.
+MORE_STARTS = "(n_rounds), or the best of several starts (n_init)"
+MORE_ROUNDS = "(n_rounds)"
 _LONGEST = 400  # characters of a message
 _NO_CLIENTS = (
     "clients=None must hold the client of each row: their models differ (scikit-learn's searches "
@@ -90,6 +96,9 @@ class FederatedEstimator(BaseEstimator):  # type: ignore[misc]
     l2: float | None = None
     fit_intercept: bool = False
     random_state: Any = None
+    #: Whether a fit warns.  A benchmark's own methods do not: its table shows what they reached.
+    #: A filter of warnings would hold for all threads of the process.
+    _warns: bool = True
 
     def fit(self, X: Any, y: Any, clients: Any = None) -> Self:
         """Fit to the rows X (N, d) with targets y (N,).
@@ -111,6 +120,8 @@ class FederatedEstimator(BaseEstimator):  # type: ignore[misc]
         responses = self._responses(target)
         require_numbers(features, responses, rows, columns)
         require_one_constant(features, columns, self.fit_intercept)
+        if is_compiled(loss):
+            require_moderate(features, responses, rows, columns)
         wanted = getattr(self, "n_clusters", None)
         if clients is None and wanted not in (None, 1):
             raise InvalidParameter(
@@ -134,6 +145,19 @@ class FederatedEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _solve(self, data: ClientData, loss: Any, rng: np.random.Generator) -> Outcome:
         raise NotImplementedError
+
+    def _warn_of_changes(self, changes: Sequence[int] | IntArray, remedy: str) -> None:
+        """Warn where labels changed in the last of several rounds.  In one round all are new.
+
+        `_solve` calls it, so that the warning names the line that called ``fit``.
+        """
+        if self._warns and len(changes) > 1 and changes[-1]:
+            warnings.warn(
+                f"labels still change in the last of {len(changes)} rounds ({changes[-1]} of "
+                f"them): take more rounds {remedy}",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
 
     def _forget(self) -> None:
         """Drop the last fit, so that a fit that fails leaves no models beside its own clients."""

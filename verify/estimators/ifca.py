@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from trials.checks import (
     FloatArray,
@@ -25,7 +23,7 @@ from trials.ifca.options import IfcaOptions, run_ifca_options
 from trials.models.clients import ClientData
 from trials.models.run_status import RunStatus
 from trials.norms import last_axis_lengths
-from verify.estimators.base import FederatedEstimator, Outcome
+from verify.estimators.base import MORE_STARTS, FederatedEstimator, Outcome
 from verify.estimators.losses import client_losses, is_compiled, largest_norm, mean_loss, step_of
 
 
@@ -107,7 +105,7 @@ class IFCA(FederatedEstimator):
         run = self._compiled if is_compiled(loss) else self._own
         n_rounds = integer_between("n_rounds", self.n_rounds, 0)
         found = run(data, loss, starts, step, n_rounds, rng)
-        _warn_of_changes(found.history["label_changes"])
+        self._warn_of_changes(found.history["label_changes"], MORE_STARTS)
         return found
 
     def _compiled(
@@ -199,17 +197,6 @@ class IFCA(FederatedEstimator):
         if best is None:
             raise InvalidParameter(f"step_size={step:g} must be smaller: every start diverged")
         return best[1]
-
-
-def _warn_of_changes(changes: IntArray) -> None:
-    """Warn where labels changed in the last of several rounds.  In one round all are new."""
-    if len(changes) > 1 and changes[-1]:
-        warnings.warn(
-            f"labels still change in the last of {len(changes)} rounds ({changes[-1]} of them): "
-            "take more rounds (n_rounds), or the best of several starts (n_init)",
-            ConvergenceWarning,
-            stacklevel=4,  # the caller of fit
-        )
 
 
 class _Curve:

@@ -34,7 +34,7 @@ from trials.mixed_regression.moment_descent import (
 )
 from trials.models.clients import ClientData
 from trials.models.run_status import RunStatus
-from verify.estimators.base import FederatedEstimator, Outcome
+from verify.estimators.base import MORE_STARTS, FederatedEstimator, Outcome
 from verify.estimators.ifca import random_starts
 from verify.estimators.losses import client_losses, largest_norm, mean_loss, require_squares
 
@@ -216,7 +216,8 @@ class FederatedRegression(FederatedEstimator):
 
     Notes
     -----
-    The loss is the squared one, clients may have any sizes, and they count by their rows.
+    The loss is the squared one, clients may have any sizes, and they count by their rows.  A
+    ``ConvergenceWarning`` has the meaning that it has for `IFCA`.
     """
 
     def __init__(
@@ -240,7 +241,9 @@ class FederatedRegression(FederatedEstimator):
     def _solve(self, data: ClientData, loss: Any, rng: np.random.Generator) -> Outcome:
         k = self._clusters(data, self.n_clusters)
         starts = random_starts(data, self.init, k, self.n_init, rng, LARGEST_BOUND)
-        return self._descend(data, loss, starts)
+        found = self._descend(data, loss, starts)
+        self._warn_of_changes(found.history["label_changes"], MORE_STARTS)
+        return found
 
     def _descend(self, data: ClientData, loss: Any, starts: FloatArray) -> Outcome:
         """Phase 2 from each of the starts (R, k, d)."""
@@ -268,17 +271,20 @@ class FederatedRegression(FederatedEstimator):
         soft = self.label_rule is not None
         up = n_rounds * (m * k * d if soft else floats_up(m, k, d, False))
         for start in starts:
-            models, curve = start, []
+            models, curve, changes, before = start, [], [], np.full(m, -1)
             for _ in range(max(n_rounds, 1) if self.record_loss else 1):
                 found = run(models, min(n_rounds, 1) if self.record_loss else n_rounds)
                 models = found.models
+                changes += found.label_changes.tolist()
+                if self.record_loss and n_rounds:  # a call of one round knows none before it
+                    changes[-1], before = int((found.labels != before).sum()), found.labels
                 labels = np.asarray(client_losses(data, models, loss).argmin(axis=1))
                 curve.append(mean_loss(data, models, labels, loss))
             if best is None or curve[-1] < best.history["loss"][-1]:
                 best = Outcome(
                     models=models, labels=labels, n_rounds=n_rounds, floats_up=len(starts) * up,
                     floats_down=len(starts) * n_rounds * floats_down(m, k, d, 0, False),
-                    history={"loss": curve},
+                    history={"loss": curve, "label_changes": changes},
                 )  # fmt: skip
         if best is None:
             raise InvalidParameter(f"n_rounds={shown(self.n_rounds)} must be >= 1")
@@ -322,6 +328,8 @@ class GlobalRound(FederatedEstimator):
         first.clients_ = self.clients_
         begun = first._solve(data, loss, rng)
         ended = second._descend(data, loss, begun.models[None])
+        changes = ended.history["label_changes"]
+        self._warn_of_changes(changes, "(n_rounds of phase_2)")
         return Outcome(
             models=ended.models, labels=ended.labels, n_rounds=begun.n_rounds + ended.n_rounds,
             floats_up=begun.floats_up + ended.floats_up,
@@ -329,5 +337,6 @@ class GlobalRound(FederatedEstimator):
             history={
                 "residual": begun.history["residual"],
                 "loss": [*begun.history["loss"], *ended.history["loss"]],
+                "label_changes": changes,
             },
         )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from trials.methods.grouped_mixture import run_grouped_mixture, spectral_start
 from trials.methods.kfed import local_kmeans, run_kfed
 from trials.methods.pacfl import LINKAGES, pacfl_clusters
 from trials.models.clients import ClientData
-from verify.estimators.base import FederatedEstimator, Outcome
+from verify.estimators.base import MORE_ROUNDS, FederatedEstimator, Outcome
 from verify.estimators.baselines import floats_of_rows
 from verify.estimators.ifca import random_starts
 from verify.estimators.losses import (
@@ -126,6 +127,7 @@ class FeSEM(FederatedEstimator):
             observe=lambda models, labels: curve.append(mean_loss(data, models, labels, loss)),
         )  # fmt: skip
         rounds, sent = len(found.label_changes), data.n_clients * data.dimension
+        self._warn_of_changes(found.label_changes, MORE_ROUNDS)
         return Outcome(
             models=found.models, labels=found.labels, n_rounds=rounds,
             floats_up=(rounds + 1) * sent, floats_down=rounds * sent,
@@ -252,6 +254,9 @@ class GroupedMixture(FederatedEstimator):
             ),
             key=lambda result: float(result.losses[-1]),
         )
+        if self.algorithm == "am":  # where it ended by itself no label differs
+            changed = int((found.labels != found.weights.argmax(axis=1)).sum())
+            self._warn_of_changes([m] * (len(found.losses) - 2) + [changed], MORE_ROUNDS)
         up = m * (d * (d + 3) // 2 + 1 + (d * (d + 1) // 2 if spectral else 0))
         return Outcome(
             models=found.models, labels=found.labels, n_rounds=1, floats_up=up, floats_down=m * d,
@@ -272,7 +277,7 @@ class PACFL(FederatedEstimator):
     -----
     The models are exact fits to all rows of a cluster, which FedAvg within the clusters approaches.
     Their floats count as in `GlobalModel`.  Where all clients draw features from one law, the
-    clusters are arbitrary.
+    clusters are arbitrary.  So they are where p vectors span all features, and a warning says it.
     """
 
     def __init__(
@@ -300,6 +305,7 @@ class PACFL(FederatedEstimator):
         labels = pacfl_clusters(
             data, k=k, beta=self.beta, p=self.p, measure=self.measure, method=self.linkage
         )
+        self._warn_of_angles(data)
         models = minimisers(pooled(data, labels, int(labels.max()) + 1), loss)
         bases = int(np.minimum(np.diff(data.offsets), min(self.p, data.dimension)).sum())
         return Outcome(
@@ -307,3 +313,16 @@ class PACFL(FederatedEstimator):
             floats_up=bases * data.dimension + floats_of_rows(data, loss),
             history={"loss": [mean_loss(data, models, labels, loss)]},
         )  # fmt: skip
+
+    def _warn_of_angles(self, data: ClientData) -> None:
+        """Warn where all angles are zero for any data: rounding finds the clusters then."""
+        d = data.dimension
+        least = min(self.p, d, int(np.diff(data.offsets).min()))
+        common = {"sum": least >= d, "smallest": 2 * least > d}.get(self.measure, False)
+        if self._warns and common and data.n_clients > 1 and self.n_clusters != 1:
+            warnings.warn(
+                f"the clusters are arbitrary: any {least} vectors of two clients with {d} features "
+                f"have the {self.measure} of angles 0. Take a smaller p",
+                UserWarning,
+                stacklevel=4,
+            )

@@ -9,7 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from trials.checks import FloatArray, IntArray, InvalidParameter, require_open, shown
+from trials.checks import (
+    LARGEST_ENTRY,
+    FloatArray,
+    IntArray,
+    InvalidParameter,
+    require_open,
+    shown,
+)
 from trials.models.clients import ClientData
 
 
@@ -224,6 +231,21 @@ def require_numbers(
             where = f", column {columns[bad[0][1]]!r}" if name == "X" else ""
             row = bad[0][0]
             raise InvalidParameter(f"Input {name} contains {kind}: row {row}{rows.of(row)}{where}")
+
+
+def require_moderate(
+    features: FloatArray, responses: FloatArray, rows: Rows, columns: Sequence[Any]
+) -> None:
+    """Refuse entries whose squares overflow, naming the client and the column."""
+    for name, table in (("X", features), ("y", responses)):
+        if table.min() >= -LARGEST_ENTRY and table.max() <= LARGEST_ENTRY:
+            continue
+        bad = tuple(np.argwhere(np.abs(table) > LARGEST_ENTRY)[0])
+        where = f", column {columns[bad[1]]!r}" if name == "X" else ""
+        raise InvalidParameter(
+            f"the entry of {name}, {abs(table[bad]):.3g} in size, must be in "
+            f"[0, {LARGEST_ENTRY:g}]: row {bad[0]}{rows.of(bad[0])}{where}.  Choose another unit"
+        )
 
 
 def require_one_constant(features: FloatArray, columns: Sequence[Any], intercept: bool) -> None:

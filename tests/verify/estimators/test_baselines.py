@@ -16,6 +16,9 @@ from sklearn.base import clone
 from sklearn.cluster import AgglomerativeClustering
 from sklearn.exceptions import ConvergenceWarning
 
+from trials.checks import InvalidParameter, shown
+from trials.methods.pacfl import proximity
+from trials.models.clients import ClientData
 from verify import estimators
 from verify.benchmark.federation import FEDERATION, draw
 from verify.benchmark.fitting import fit
@@ -27,12 +30,15 @@ from verify.estimators import (
     FederatedRegression,
     FeSEM,
     GlobalModel,
+    GlobalRound,
     GroupedMixture,
     KFed,
     LocalModels,
+    MomentDescent,
     OneShotClustering,
     OracleAverage,
 )
+from verify.estimators.base import Outcome
 
 TRUTH = np.array([[2.0, -1.0, 0.5], [-2.0, 1.0, 1.0]])
 
@@ -529,6 +535,128 @@ def test_rounds_that_end_before_the_labels_settle_warn(more):
         assert [(w.category, Path(w.filename).name) for w in told] == [
             (ConvergenceWarning, Path(__file__).name)
         ] * (n_rounds == 2)
+
+
+def told_by(method, x, y, of):
+    """The fit, and each warning as (category, file that it names, text)."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        fit = method.fit(x, y, clients=of)
+    return fit, [(w.category, Path(w.filename).name, str(w.message)) for w in told]
+
+
+@pytest.mark.parametrize("record", [False, True])
+def test_phase_2_that_ends_before_the_labels_settle_warns(record):
+    """One client of the target 1 and three of 4, by the step .9 of a curvature 1.
+
+    All share the model 2, which goes by .9 (3.25 - 2) to 3.125 in a round.  Then -.4 is nearer to
+    the first client, for ever.
+    """
+    x, y, of = np.ones((4, 1)), np.array([1.0, 4.0, 4.0, 4.0]), [0, 1, 2, 3]
+    for n_rounds, changes in ((0, []), (1, [4]), (2, [4, 1]), (3, [4, 1, 0])):
+        method = FederatedRegression(
+            n_rounds=n_rounds, init=[[-0.4], [2.0]], step_size=0.9, record_loss=record
+        )
+        fit, told = told_by(method, x, y, of)
+        assert fit.history_["label_changes"] == changes
+        assert [(kind, file) for kind, file, _ in told] == [
+            (ConvergenceWarning, Path(__file__).name)
+        ] * (n_rounds == 2)
+        if n_rounds == 1:
+            assert fit.models_[:, 0] == pytest.approx([-0.4, 3.125])
+
+
+def test_both_phases_warn_of_the_second_one():
+    """The start of Phase 2 is that of `test_phase_2_that_ends_before_the_labels_settle_warns`."""
+
+    class Begun(MomentDescent):
+        def _solve(self, data, loss, rng):
+            return Outcome(
+                models=np.array([[-0.4], [2.0]]), labels=np.zeros(4, dtype=int),
+                history={"residual": [0.0], "loss": [0.0]},
+            )  # fmt: skip
+
+    x, y, of = np.ones((4, 1)), np.array([1.0, 4.0, 4.0, 4.0]), [0, 1, 2, 3]
+    for n_rounds in (2, 3):
+        method = GlobalRound(
+            phase_1=Begun(), phase_2=FederatedRegression(n_rounds=n_rounds, step_size=0.9)
+        )
+        fit, told = told_by(method, x, y, of)
+        assert fit.history_["label_changes"] == [4, 1, 0][:n_rounds]
+        assert [(kind, file) for kind, file, _ in told] == [
+            (ConvergenceWarning, Path(__file__).name)
+        ] * (n_rounds == 2)
+        assert all("n_rounds of phase_2" in text for *_, text in told)
+
+
+def test_alternating_minimisation_that_ends_before_the_labels_settle_warns():
+    """Targets 0, 4, 5, 6 from the models 4.4 and 6.5.
+
+    The last one alone leaves 4.4, and the means are 3 and 6.  Then 5 leaves, too: 2 and 5.5.  Then
+    4: 0 and 5, which stay.
+    """
+    x, y, of = np.ones((4, 1)), np.array([0.0, 4.0, 5.0, 6.0]), [0, 1, 2, 3]
+    for n_rounds, models, warns in (
+        (1, [3, 6], 0),
+        (2, [2, 5.5], 1),
+        (3, [0, 5], 0),
+        (9, [0, 5], 0),
+    ):
+        method = GroupedMixture(n_rounds=n_rounds, init=[[4.4], [6.5]])
+        fit, told = told_by(method, x, y, of)
+        assert fit.models_[:, 0] == pytest.approx(models, abs=1e-12)
+        assert [(kind, file) for kind, file, _ in told] == [
+            (ConvergenceWarning, Path(__file__).name)
+        ] * warns
+
+
+def test_angles_that_are_zero_for_every_data_set_warn():
+    """Three features are spanned by three vectors of any client, and two planes share a line."""
+    x, y, of = ragged()
+    for p, measure, zero in (
+        (1, "sum", False), (2, "sum", False), (3, "sum", True), (9, "sum", True),
+        (1, "smallest", False), (2, "smallest", True), (3, "trace", False),
+    ):  # fmt: skip
+        _, told = told_by(PACFL(p=p, measure=measure), x, y, of)
+        assert [(kind, file) for kind, file, _ in told] == [
+            (UserWarning, Path(__file__).name)
+        ] * zero
+        data = ClientData(
+            features=x[np.argsort(of, kind="stable")], responses=y,
+            offsets=np.concatenate([[0], np.cumsum(np.unique(of, return_counts=True)[1])]),
+        )  # fmt: skip
+        assert (proximity(data, p, measure).max() < 1e-6) == zero
+    assert not told_by(PACFL(1, p=3), x, y, of)[1]
+
+
+@pytest.mark.parametrize("scale", [1e200, -1e151])
+@pytest.mark.parametrize("method", [LocalModels(), OneShotClustering(), PACFL(p=1), IFCA()])
+def test_a_table_of_too_large_numbers_names_the_row_and_its_client(method, scale):
+    x, y, of = ragged()
+    table, far = x.copy(), y.copy()
+    table[7, 1], far[9] = scale, scale
+    for row, column, wanted in ((7, ", column 1", "X"), (9, "", "y")):
+        given = (table, y) if wanted == "X" else (x, far)
+        where = f"row {row}, client {shown(of[row].item())}{column}"
+        with pytest.raises(InvalidParameter, match=rf"entry of {wanted}, 1e.*: {where}\."):
+            method.fit(*given, clients=of)
+
+
+def test_fits_of_a_benchmark_leave_the_filters_of_warnings_alone(monkeypatch):
+    """They hold for all threads: a fit that ends last would put back what another one had set."""
+    federation = draw(
+        FEDERATION.check({"m": 4, "n": 5, "d": 1, "k": 2, "sigma": 3.0}), np.random.default_rng(0)
+    )
+    solve, seen = IFCA._solve, []
+
+    def watched(self, *args):
+        seen.append(warnings.filters)
+        return solve(self, *args)
+
+    monkeypatch.setattr(IFCA, "_solve", watched)
+    fit("ifca", [{"n_rounds": 2}], federation, 0)
+    assert len(seen) == 1
+    assert seen[0] is warnings.filters
 
 
 def test_a_benchmark_does_not_warn_of_its_own_method():
