@@ -252,3 +252,27 @@ def test_identities_are_those_of_a_loop_over_starts_and_clients(monkeypatch):
     np.testing.assert_allclose(found["exact_error"], error(exact))
     np.testing.assert_allclose(found["extra_error"], error(more))
     assert abs(error(exact) - error(more)) > 0.001
+
+
+def test_declared_costs_are_in_the_ratio_of_the_iterations_that_are_run(monkeypatch):
+    """The engine shares out work by the declared cost, and `plan` tells it."""
+    asked = []
+
+    def counted(**given):
+        asked.append(given["n_iterations"])
+        return real(**given)
+
+    real = paired.run_ifca_options
+    monkeypatch.setattr(paired, "run_ifca_options", counted)
+    rounds, costs = [], []
+    for experiment in (paired.ECONOMIES, paired.COMMUNICATION):
+        for n_rounds in (40, 80):
+            asked.clear()
+            cell = {"d": 6, "n_shared": 2, "stable_after": 1000, "T": n_rounds}
+            values(experiment, n_trials=1, **cell)
+            rounds.append(sum(asked))
+            costs.append(experiment.cost(experiment.check(cell)))
+    assert rounds[:2] == [200, 400]  # 2 T with half of the clients
+    per_round = np.diff(costs)[[0, 2]] / np.diff(rounds)[[0, 2]]
+    assert per_round[0] == pytest.approx(per_round[1], rel=0.4)
+    assert costs[0] == pytest.approx(per_round[0] * 200, rel=0.2)  # nearly all is for the rounds

@@ -135,6 +135,28 @@ def test_equal_models_are_labelled_by_the_first():
     np.testing.assert_array_equal(all_equal, [[5, 0, 0], [6, 0, 0], [7, 0, 0]])
 
 
+@pytest.mark.parametrize("own", [0, 1, 2])
+@pytest.mark.parametrize("d", [1, 3])
+def test_a_certain_tie_goes_to_the_smaller_index(own, d):
+    """Without noise, two models on opposite sides of a centre have equal losses on all data.
+
+    The third model is far away.  Rows of whole numbers make the losses of the twin exact.  No
+    client of a centre that lies at its own model, or ties with a later one alone, has to be drawn.
+    """
+    rival, far = (own + 1) % 3, (own + 2) % 3
+    theta = np.zeros((3, d))
+    theta[own, 0], theta[rival, 0], theta[far, 0] = 1.0, -1.0, 64.0
+    theta_star = np.where(np.arange(3)[:, None] == own, 0.0, theta)
+    x = np.random.default_rng(0).integers(1, 5, (5, d)).astype(float)
+    losses = np.mean((x @ (theta_star[:, None] - theta).swapaxes(1, 2)) ** 2, axis=1)
+    expected = np.zeros((3, 3))
+    size = 10**9 if own < rival else 9
+    expected[range(3), losses.argmin(axis=1)] = size
+    np.testing.assert_array_equal(
+        draw_counts(theta, theta_star, [size] * 3, 0.0, 5, 1, cap=1e6), expected
+    )
+
+
 def test_noiseless_perfect_models_make_no_error():
     counts = draw_counts(np.eye(5), np.eye(5), np.full(5, 10**9), 0.0, 1, 1)
     np.testing.assert_array_equal(counts, np.diag(np.full(5, 10**9)))

@@ -1,10 +1,11 @@
 """The mixture model: what is promised exactly holds exactly, bad input gives one clear line."""
 
+import itertools
 import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -26,6 +27,30 @@ def test_sizes_sum_to_m_and_stay_within_one_client_of_the_fractions(partition):
     raised = np.maximum(1 - m * weights, 0).sum()  # clients lent to clusters below one client
     assert np.all(np.abs(sizes - m * weights) <= 1 + raised + 1e-6)
     assert np.all(np.diff(weights) >= -1e-12)
+
+
+@few
+@given(
+    st.integers(0, 6),
+    st.lists(st.integers(1, 3) | st.integers(10, 40), min_size=1, max_size=6),
+)
+@example(2, [1, 20, 1, 15])  # two clusters are lent a client by the others
+def test_no_sizes_of_at_least_one_client_are_closer_to_the_fractions(more, parts):
+    """Against all of them, also where small clusters are lent clients, and in every order."""
+    k, m, total = len(parts), len(parts) + more, sum(parts)
+    sizes = mx.cluster_sizes(m, np.array(parts) / total).tolist()
+
+    def off(candidate):
+        return sum(
+            (total * size - m * part) ** 2 for size, part in zip(candidate, parts, strict=True)
+        )
+
+    every = [
+        [after - before for before, after in itertools.pairwise((0, *ends, m))]
+        for ends in itertools.combinations(range(1, m), k - 1)
+    ]
+    assert sizes in every
+    assert off(sizes) == min(map(off, every))
 
 
 @few

@@ -1,5 +1,6 @@
 """Without PyTorch: nothing loads it before a network is asked for, and the message is one line."""
 
+import itertools
 import math
 import subprocess
 import sys
@@ -49,3 +50,47 @@ def test_identities_are_right_up_to_the_names_of_the_models(labels, clusters, k,
     found = training.identity_accuracy(np.array(labels), np.array(clusters), k)
     assert found == pytest.approx(expected, abs=1e-15)
     assert math.isnan(training.identity_accuracy(np.array(labels), np.full(len(labels), -1), k))
+
+
+class Leaf:
+    """Parameters of models, as `cluster_models` reads them: in the place of a tensor of PyTorch."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def __len__(self):
+        return len(self.values)
+
+    def cpu(self):
+        return self
+
+    def numpy(self):
+        return self.values
+
+
+def spread_of(points, labels):
+    return sum(
+        ((points[labels == j] - points[labels == j].mean(axis=0)) ** 2).sum()
+        for j in np.unique(labels)
+    )
+
+
+def test_of_several_starts_of_k_means_the_one_of_the_least_spread_counts():
+    """The starts follow each other in one stream: the first three of ten are those of three.
+
+    The spread of a start is about its last centres, which the means of its labels may improve a
+    little.
+    """
+    n_better = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        leaves = rng.standard_normal((14, 2, 1)), rng.standard_normal((14, 1))
+        points = np.concatenate([leaf.reshape(14, -1) for leaf in leaves], axis=1)
+        models = {name: Leaf(leaf) for name, leaf in zip("ab", leaves, strict=True)}
+        spreads = [
+            spread_of(points, training.cluster_models(models, 4, seed=seed, n_init=n_init))
+            for n_init in range(1, 8)
+        ]
+        assert all(after <= before * 1.02 for before, after in itertools.pairwise(spreads))
+        n_better += spreads[-1] < 0.95 * spreads[0]
+    assert n_better >= 2

@@ -134,6 +134,32 @@ def test_given_sizes_of_clients_count_as_rows_of_a_trial():
         FEDERATION.check({**given, "n": 1, "row_counts": [most, 1]})
 
 
+@pytest.mark.parametrize("outliers", [0.0, 0.25])
+def test_clients_have_the_given_sizes_in_their_order(outliers):
+    """Rows to fit alone: held-out rows are as many for each."""
+    sizes = [5, 2, 9, 1, 7, 3, 3, 8]
+    asked = {"m": 8, "n": 100, "k": 2, "held_out": 4, "outliers": outliers, "row_counts": sizes}
+    found = draw(FEDERATION.check(asked), np.random.default_rng(3))
+    assert np.bincount(found.clients).tolist() == sizes
+    assert np.bincount(found.test_clients).tolist() == [4] * 8
+
+
+@pytest.mark.parametrize("condition", [1.0, 4.0, 25.0])
+@pytest.mark.parametrize("response", ["linear", "logistic"])
+def test_features_have_the_declared_condition_number(condition, response):
+    """The second moments of a cluster's rows, whose eigenvalues are 1/sqrt(c) to sqrt(c)."""
+    asked = {"m": 2, "n": 40_000, "k": 2, "d": 3, "condition": condition, "response": response}
+    found = draw(FEDERATION.check(asked), np.random.default_rng(5))
+    axes = []
+    for client in range(2):
+        own = found.features[found.clients == client]
+        values, vectors = np.linalg.eigh(own.T @ own / len(own))
+        assert values[[0, -1]] == pytest.approx([condition**-0.5, condition**0.5], rel=0.05)
+        axes.append(vectors[:, -1])
+    if condition > 1.0:
+        assert abs(axes[0] @ axes[1]) < 0.999  # each cluster has axes of its own
+
+
 def test_outliers_leave_as_many_clients_for_the_clusters_as_are_drawn():
     """The share .3 of five clients is two, so that three are left."""
     asked = {"m": 5, "outliers": 0.3, "d": 4}

@@ -54,6 +54,29 @@ def test_a_difference_is_excluded_where_the_largest_probability_is_small(n, m, d
     assert min(found.values()) > 5
 
 
+@pytest.mark.parametrize("at_once", [1, 40, 10**6])
+@pytest.mark.parametrize("delta", [0.2, 0.0, -0.3])
+def test_a_set_is_rare_in_every_block_of_shares(monkeypatch, at_once, delta):
+    """One share at a time, some and all of them: random sets, and those likely at either end.
+
+    With an outcome a set has those with fewer successes in the first cell.
+    """
+    monkeypatch.setattr(shares, "_AT_ONCE", at_once)
+    n, m = 9, 7
+    rng = np.random.default_rng(3)
+    p = np.linspace(max(0.0, delta), min(1.0, 1.0 + delta), 4001)[:, None]
+    q = np.clip(p - delta, 0.0, 1.0)
+    few = np.where(np.arange(n + 1) > 2, m + 1.0, 0.0)  # likely where the shares are small
+    many = np.full(n + 1, 5.0)  # where they are large
+    for least in (few, many, *np.sort(rng.integers(0, m + 2, (4, n + 1)), axis=1).astype(float)):
+        largest = np.sum(
+            binom.pmf(np.arange(n + 1), n, p) * binom.sf(least - 1, m, q), axis=1
+        ).max()
+        if largest < 0.95:
+            assert shares._is_rare(least, n, m, delta, 1.02 * largest)
+        assert not shares._is_rare(least, n, m, delta, 0.98 * largest)
+
+
 @pytest.mark.parametrize(("n", "m", "delta"), [(16, 11, 0.2), (13, 13, 0.0), (8, 20, -0.25)])
 def test_a_true_difference_is_excluded_with_at_most_the_level(n, m, delta):
     """Summed over all outcomes, on the line and inside of the hypothesis."""

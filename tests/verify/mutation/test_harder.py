@@ -244,6 +244,18 @@ def test_a_proved_bound_outside_its_conditions_shows_nothing(store):
     assert follows_from(bound(d / 2, assumptions=(small,)), bound(d), places) == 0
 
 
+@pytest.mark.parametrize("rank", [0, 1, 500, -1])
+def test_a_proved_bound_whose_conditions_fail_at_a_single_place_shows_nothing(store, rank):
+    """Wherever that place stands in the list.  Symbols with many values have no part in it."""
+    places = Places(mean(bound(d)), store, {"d", "k"})
+    assert min(values["d"] + values["k"] for values in places.values) > 1.0
+    places.values[rank] = {**places.values[rank], "d": 0.25, "k": 0.5, "x": np.ones(3)}
+    for limit, speaks in ((0.75, True), (0.76, False)):
+        few = Assumption(name="few", left=d + k, right=sp.Float(limit))
+        sharper = bound(d / 2, id=f"toy.{limit}", assumptions=(few,))
+        assert (places.quotients(sharper, bound(d)) is not None) == speaks
+
+
 def test_a_place_at_which_both_probabilities_underflow_shows_nothing(store):
     """exp(-100 d) and exp(-200 d) are both zero from d = 8 on.  At d = 1 the second is smaller."""
     sharper = bound(d / 2, failure=sp.exp(-100 * d))

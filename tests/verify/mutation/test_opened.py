@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +18,7 @@ from verify.decisions.domain import Choice, Interval, IntRange, LogInterval
 from verify.mutation import opened
 from verify.mutation.examination import Examination, Standing
 from verify.mutation.mutants import mutants
-from verify.mutation.opened import _move, _wider, open_condition
+from verify.mutation.opened import _between, _move, _wider, open_condition
 from verify.mutation.score import score_mutants
 from verify.papers import catalogue
 from verify.procedures.base import PROFILES
@@ -172,6 +173,16 @@ def test_a_whole_range_is_moved_between_the_old_limit_and_the_new_one():
     moved = open_condition(mutant, whole.statement, *built)
     assert moved.domain.ranges["n"] == IntRange(4, 8)
     assert [v for v in range(4, 9) if moved.constraints({"n": v})] == [4, 5, 6, 7]
+
+
+@pytest.mark.parametrize("low", [-2.5, -2.0, 0.2, 0.5, 3.0])
+@pytest.mark.parametrize("width", [0.0, 0.25, 0.6, 1.0, 2.75])
+def test_a_moved_whole_range_holds_the_whole_numbers_between_the_limits(low, width):
+    moved = _between(IntRange(0, 9), low, low + width)
+    between = [v for v in range(-5, 9) if low <= v <= low + width]
+    # Where there is none, the next one stands for the condition's own test to refuse.
+    assert list(range(moved.low, moved.high + 1)) == (between or [math.ceil(low)])
+    assert _between(Interval(0.0, 9.0), low, low + width) == Interval(low, low + width)
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,42 @@ def test_a_jump_of_the_noise_is_the_stated_share_of_the_decrease(share):
         assert np.diff(after)[0] == pytest.approx(1e-4 * share, rel=1e-3)
 
 
+def times_as_often(mean, failure):
+    """The power of the probability of no failure that a Poisson number with this mean is zero."""
+    return mean / -np.log1p(-failure)
+
+
+@pytest.mark.parametrize("failure", [1.0, 0.5])
+def test_rare_events_come_a_fifth_more_often_than_allowed_and_seldom_in_every_fourth_cell(failure):
+    """Seldom ones come .42 times as often, where the statement may fail once in ten times or more.
+
+    Strangers that pull, and crowds, are never seldom.
+    """
+    some, all_often = [1.2, 1.2, 1.2, 0.42] * 2, [1.2] * 8
+    parts = {
+        pulled: ruling_cells.part_cells(8, 3, failure=failure, pulled=pulled)
+        for pulled in (True, False)
+    }
+    for cells, share, expected in (
+        (ruling_cells.noise_cells(8, 3, share=0.5), 1.0, some),
+        (ruling_cells.crowd_cells(8, 3), 1.0, all_often),
+        (parts[False], failure, some),
+        (parts[True], failure, all_often),
+    ):
+        often = [times_as_often(cell["rare"], share * cell["delta"]) for cell in cells]
+        np.testing.assert_allclose(often, expected, rtol=1e-12)
+        seldom = [c["delta"] for c, power in zip(cells, expected, strict=True) if power < 1]
+        assert all(delta >= 0.1 for delta in seldom)
+    for cell in (*ruling_cells.stranger_cells(4, 3), *parts[True][:4]):
+        full = strongly_convex.SC_STEP.check(cell)
+        counts = strongly_convex.sizes(full)
+        own = counts[-1 if cell["cluster"] == "largest" else 0]
+        wrong = wrong_label(strongly_convex.gap(full), full["eta"], full["n"], full["k"])
+        strangers, lost = (full["m"] - own) * wrong / (full["k"] - 1), own * wrong
+        mean, share = (strangers, failure) if "rare" in cell else (max(strangers, lost), 1.0)
+        assert times_as_often(mean, share * cell["delta"]) == pytest.approx(1.2, rel=3e-3)
+
+
 def test_a_stranger_of_many_rivals_pulls_further_than_a_bound_that_falls_with_k_or_the_root_of_d():
     """The pull of Theorem 2 with c1 = 48 against one stranger, at the optimum of the other cluster.
 
