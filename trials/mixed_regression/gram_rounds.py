@@ -11,13 +11,15 @@ with P's function f (`trials.mixed_regression.fed_regression`), because
 :math:`X^\top f(XX^\top)=f(X^\top X)X^\top`.  So n_i costs nothing once the two are known.  The
 optima must be known, as they are in simulations.  `run_fed_regression` needs the rows alone.
 
+The trials of a block have the same optima and labels.  They stand one after the other, so that one
+call prepares all of them: arrays of clients have the leading axis T, or none for a single trial.
 Clients stand side by side in memory, entry by entry, so that the losses of all are one loop over
 neighbours.  While no label changes the sums of the round before serve again.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -38,79 +40,109 @@ class GramClients(KnownClusters):
 
     Attributes
     ----------
-    grams : (M, d, d) W_i.
-    pulls : (M, d) b_i.
+    grams : (..., M, d, d) W_i.
+    pulls : (..., M, d) b_i.
+    sizes : (..., M) rows of each client.
     labels : (M,) true clusters, in increasing order.
     """
 
     grams: FloatArray
     pulls: FloatArray
 
+    def trial(self, t: int) -> GramClients:
+        """The clients of one of T trials."""
+        return replace(self, grams=self.grams[t], pulls=self.pulls[t], sizes=self.sizes[t])
+
     @property
     def bounds(self) -> IntArray:
         """(k + 1,) where the clients of each cluster begin."""
         return np.searchsorted(self.labels, np.arange(len(self.theta_star) + 1))
 
+    @property
+    def cluster_rows(self) -> FloatArray:
+        """(..., k) rows N_j of the clusters, each of which has a client."""
+        return np.add.reduceat(self.sizes, self.bounds[:-1], axis=-1).astype(np.float64)
+
 
 @dataclass(frozen=True, kw_only=True)
 class GramSpectra:
-    """The matrices W_i / n_i, decomposed when their spectra are first read.  O(M d^3).
+    """The matrices W_i / n_i, decomposed when their spectra are first read.  O(M d^3) a trial.
 
     Attributes
     ----------
-    scaled : (M, d, d) the matrices.
+    scaled : (..., M, d, d) the matrices.
     """
 
     scaled: FloatArray
 
     @cached_property
     def _decomposed(self) -> tuple[FloatArray, FloatArray]:
-        m, d, _ = self.scaled.shape
+        d = self.scaled.shape[-1]
         if d > LARGEST_ORDER:
-            values, columns = np.linalg.eigh(self.scaled)
-            return np.maximum(values, 0.0), np.ascontiguousarray(columns.transpose(0, 2, 1))
+            found, columns = np.linalg.eigh(self.scaled)
+            return np.maximum(found, 0.0), np.ascontiguousarray(columns.swapaxes(-1, -2))
+        matrices = self.scaled.reshape(-1, d, d)
+        m = len(matrices)
         starts = np.arange(m + 1)[:, None] * np.array([d, d * d])
         values, vectors = np.empty((m, d)), np.empty((m, d, d))
-        small_spectra(self.scaled, np.arange(m), starts, values.reshape(-1), vectors.reshape(-1))
-        return values, vectors
+        small_spectra(matrices, np.arange(m), starts, values.reshape(-1), vectors.reshape(-1))
+        return values.reshape(self.scaled.shape[:-1]), vectors.reshape(self.scaled.shape)
+
+    def decompose(self) -> None:
+        """Decompose the matrices now, so that `largest` needs no search."""
+        self._decomposed  # noqa: B018
 
     @property
     def values(self) -> FloatArray:
-        """(M, d) eigenvalues >= 0, in increasing order."""
+        """(..., M, d) eigenvalues >= 0, in increasing order."""
         return self._decomposed[0]
 
     @property
     def vectors(self) -> FloatArray:
-        """(M, d, d) eigenvectors, one a row."""
+        """(..., M, d, d) eigenvectors, one a row."""
         return self._decomposed[1]
 
     @cached_property
-    def largest(self) -> float:
-        r"""The largest curvature of a client.
+    def largest(self) -> FloatArray:
+        """The largest curvature of a client of each trial, (...)."""
+        if "_decomposed" in vars(self):
+            return np.asarray(self.values[..., -1].max(axis=-1))
+        m, d, _ = self.scaled.shape[-3:]
+        trials = self.scaled.reshape(-1, m, d, d)
+        return _largest_of_trials(trials).reshape(self.scaled.shape[:-3])
 
-        Few clients are decomposed: :math:`\lVert W^p\rVert_F^{1/p}`, for p = 1, 2, 4, is a limit
-        of the largest eigenvalue.  A client whose limit is below an eigenvalue of another cannot
-        have the largest one.
-        """
-        unit = float(np.abs(self.scaled).max())
-        if not unit > 0.0:
-            return 0.0
-        left = self.scaled / unit
-        powers, best = left, 0.0
-        for p in (1, 2, 4):
-            limits = np.einsum("mab,mab->m", powers, powers) ** (0.5 / p)
-            best = max(best, float(np.linalg.eigvalsh(left[limits.argmax()])[-1]))
-            able = limits > best
-            left, powers = left[able], powers[able]
-            if not len(left):
-                return unit * best
-            powers = powers @ powers
-        return unit * max(best, float(np.linalg.eigvalsh(left)[:, -1].max()))
+
+def _largest_of_trials(matrices: FloatArray) -> FloatArray:
+    r"""The largest eigenvalue of any of the M matrices of each trial (T, M, d, d), (T,).
+
+    Few of them are decomposed: :math:`\lVert W^p\rVert_F^{1/p}`, for p = 1, 2, 4, is a limit of
+    the largest eigenvalue.  A matrix whose limit is below an eigenvalue of another of its trial
+    cannot have the largest one.
+    """
+    n_trials, m, d, _ = matrices.shape
+    units = np.abs(matrices).max(axis=(1, 2, 3))
+    units[units == 0.0] = 1.0
+    left = (matrices / units[:, None, None, None]).reshape(-1, d, d)
+    owner = np.repeat(np.arange(n_trials), m)  # stays in increasing order
+    powers, best = left, np.zeros(n_trials)
+    for p in (1, 2, 4):
+        limits = np.einsum("mab,mab->m", powers, powers) ** (0.5 / p)
+        highest = np.zeros(n_trials)
+        np.maximum.at(highest, owner, limits)
+        first = np.flatnonzero(limits == highest[owner])
+        np.maximum.at(best, owner[first], np.linalg.eigvalsh(left[first])[:, -1])
+        able = limits > best[owner]
+        left, powers, owner = left[able], powers[able], owner[able]
+        if not len(left):
+            return np.asarray(units * best)
+        powers = powers @ powers
+    np.maximum.at(best, owner, np.linalg.eigvalsh(left)[:, -1])
+    return np.asarray(units * best)
 
 
 def gram_spectra(clients: GramClients) -> GramSpectra:
     """The spectra of every client's matrix."""
-    return GramSpectra(scaled=clients.grams / clients.sizes[:, None, None])
+    return GramSpectra(scaled=clients.grams / clients.sizes[..., None, None])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,9 +151,9 @@ class ClientSteps:
 
     Attributes
     ----------
-    maps : (M, d, d) A_i = f(W_i / n_i) W_i.
-    shifts : (M, d) c_i = f(W_i / n_i) b_i.  The client's term of (11) is c_i - A_i u.
-    covariances : (M, d, d) those of c_i for noise of variance one.
+    maps : (..., M, d, d) A_i = f(W_i / n_i) W_i.
+    shifts : (..., M, d) c_i = f(W_i / n_i) b_i.  The client's term of (11) is c_i - A_i u.
+    covariances : (..., M, d, d) those of c_i for noise of variance one.
     """
 
     maps: FloatArray
@@ -129,22 +161,26 @@ class ClientSteps:
     covariances: FloatArray
 
 
-def client_steps(clients: GramClients, spectra: GramSpectra, eta: float, s: int) -> ClientSteps:
+def client_steps(
+    clients: GramClients, spectra: GramSpectra, eta: float | FloatArray, s: int
+) -> ClientSteps:
     """The clients' terms for a step size, and s local steps of FedAvg or s = 0 for FedProx.
 
-    One local step has f = 1, so that it needs no spectra.
+    ``eta`` is one number, or (...,) those of the trials.  One local step has f = 1 and needs no
+    spectra.
     """
     if s == 1:
         return ClientSteps(maps=clients.grams, shifts=clients.pulls, covariances=clients.grams)
     factors = np.empty_like(spectra.values)
-    filter_values(spectra.values.reshape(-1), eta, s, factors.reshape(-1))
-    rows, frames = spectra.values * clients.sizes[:, None], spectra.vectors
-    turned = frames.transpose(0, 2, 1)
-    inside = factors * (frames @ clients.pulls[:, :, None])[:, :, 0]
+    reached = np.asarray(eta)[..., None, None] * spectra.values
+    filter_values(reached.reshape(-1), 1.0, s, factors.reshape(-1))
+    rows, frames = spectra.values * clients.sizes[..., None], spectra.vectors
+    turned = frames.swapaxes(-1, -2)
+    inside = factors * (frames @ clients.pulls[..., None])[..., 0]
     return ClientSteps(
-        maps=(turned * (factors * rows)[:, None, :]) @ frames,
-        shifts=(turned @ inside[:, :, None])[:, :, 0],
-        covariances=(turned * (factors**2 * rows)[:, None, :]) @ frames,
+        maps=(turned * (factors * rows)[..., None, :]) @ frames,
+        shifts=(turned @ inside[..., None])[..., 0],
+        covariances=(turned * (factors**2 * rows)[..., None, :]) @ frames,
     )
 
 
@@ -270,7 +306,7 @@ def _descend(
 
 
 def gram_labels(clients: GramClients, models: FloatArray) -> IntArray:
-    """The labels (8) of the models (k, d), (M,)."""
+    """The labels (8) of the models (k, d) of one trial, (M,)."""
     labels = np.full(len(clients.labels), -1, dtype=np.int64)
     losses = np.empty((len(models), len(labels)))
     packed = _pack(clients.grams, clients.pulls)
@@ -279,23 +315,37 @@ def gram_labels(clients: GramClients, models: FloatArray) -> IntArray:
 
 
 def gram_rounds(
-    clients: GramClients, steps: ClientSteps, start: FloatArray, eta: float, n_rounds: int
+    clients: GramClients,
+    steps: ClientSteps,
+    start: FloatArray,
+    eta: float | FloatArray,
+    n_rounds: int,
 ) -> FloatArray:
-    """The models before each of T rounds and after the last, (T + 1, k, d).
+    """The models before each of R rounds and after the last, (..., R + 1, k, d).
 
     A step to models of a norm above `DIVERGENCE_BOUND` is not taken and ends the run, whose last
     models are repeated.  O(M k d^2) a round, for any sizes of the clients.
 
     Parameters
     ----------
+    clients : of one trial, or of T trials.
     steps : `client_steps` with the same step size eta.
-    start : (k, d) models.
+    start : (..., k, d) models, each trial's own or (k, d) the same of all.
+    eta : one number, or (...,) those of the trials.
     """
-    path = np.empty((n_rounds + 1, *start.shape))
-    path[0] = start
-    labels = np.full(len(clients.labels), -1, dtype=np.int64)
-    _descend(
-        _pack(clients.grams, clients.pulls), steps.maps, steps.shifts, clients.bounds,
-        clients.theta_star, eta / float(clients.sizes.sum()), DIVERGENCE_BOUND, path, labels,
-    )  # fmt: skip
-    return path
+    k, d = clients.theta_star.shape
+    m = len(clients.labels)
+    n_trials = clients.pulls.size // (m * d)
+    paths = np.empty((n_trials, n_rounds + 1, k, d))
+    paths[:, 0] = start
+    rates = np.broadcast_to(eta, (n_trials,)) / clients.sizes.reshape(n_trials, m).sum(axis=1)
+    grams, maps = (x.reshape(n_trials, m, d, d) for x in (clients.grams, steps.maps))
+    pulls, shifts = (x.reshape(n_trials, m, d) for x in (clients.pulls, steps.shifts))
+    bounds, labels = clients.bounds, np.full(m, -1, dtype=np.int64)
+    for t in range(n_trials):
+        labels[:] = -1
+        _descend(
+            _pack(grams[t], pulls[t]), maps[t], shifts[t], bounds, clients.theta_star,
+            float(rates[t]), DIVERGENCE_BOUND, paths[t], labels,
+        )  # fmt: skip
+    return paths.reshape(*clients.grams.shape[:-3], n_rounds + 1, k, d)

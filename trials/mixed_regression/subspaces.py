@@ -428,7 +428,10 @@ def _apply(
 # ------------------------------------------------------------------------------ power iteration
 
 
-@validated(matrices=Array(("H", "k", "k")), start=Array(("k",)), n_iterations=Integer(0))
+_UNSCALED = 8  # products of A A^T in a row: their entries lie between 1/k and k^2
+
+
+@validated(matrices=Array(("H", "k", "k")), start=Array((..., "k")), n_iterations=Integer(0))
 def power_iteration(
     matrices: ArrayLike, start: ArrayLike, n_iterations: int
 ) -> tuple[FloatArray, FloatArray]:
@@ -437,7 +440,7 @@ def power_iteration(
     Parameters
     ----------
     matrices : (H, k, k) A.
-    start : (k,) not zero.
+    start : (k,) not zero, the same for all, or (H, k) those of the matrices.
     n_iterations : T2 >= 0.
 
     Returns
@@ -453,19 +456,25 @@ def power_iteration(
     ([[1.0, 0.0]], [2.0])
     """
     a, b0 = np.asarray(matrices), np.asarray(start)
-    if not b0.any():
+    if b0.shape[:-1] not in ((), (len(a),)):
+        raise InvalidParameter(f"start.shape={b0.shape} must be (k,) or (H, k) with H={len(a)}")
+    heights = np.abs(b0).max(axis=-1, keepdims=True)
+    if not heights.all():
         raise InvalidParameter("start must not be zero")
     scale = np.abs(a).max(axis=(1, 2), keepdims=True)
     unit = a / np.where(scale > 0, scale, 1.0)  # squares neither overflow nor underflow
-    b0 = b0 / np.abs(b0).max()
-    b = np.tile(b0 / np.linalg.norm(b0), (len(a), 1))
+    b0 = b0 / heights
+    b = np.broadcast_to(b0 / np.linalg.norm(b0, axis=-1, keepdims=True), a.shape[:2])
     across = unit.transpose(0, 2, 1)
-    for _ in range(n_iterations):
-        image = (unit @ (across @ b[:, :, None]))[:, :, 0]
+    for top in range(0, n_iterations, _UNSCALED):
+        image = b[:, :, None]
+        for _ in range(min(_UNSCALED, n_iterations - top)):
+            image = unit @ (across @ image)
+        image = image[:, :, 0]
         norm = np.sqrt((image * image).sum(axis=1, keepdims=True))
         if norm.all():
             b = image / norm
         else:
             b = np.where(norm > 0, image / np.where(norm > 0, norm, 1.0), b)
     value = np.linalg.norm(np.einsum("hij,hi->hj", unit, b), axis=1) * scale[:, 0, 0]
-    return b, value
+    return np.array(b), value

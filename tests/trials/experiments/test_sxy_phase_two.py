@@ -1,6 +1,5 @@
 """Experiments on Phase 2 of Su, Xu & Yang against slow twins, exact laws and other solvers."""
 
-import dataclasses
 import itertools
 import math
 from types import SimpleNamespace
@@ -12,23 +11,31 @@ from scipy import stats
 from scipy.optimize import linprog
 
 from trials.checks import InvalidParameter
+from trials.experiments.sxy import clients as clients_module
 from trials.experiments.sxy import deviation, refinement, spectrum, subsets, two_phases
 from trials.experiments.sxy.clients import (
     LOCAL,
     _grams_of_rows,
+    _stacked,
     draw_clients,
+    draw_gram_trials,
     draw_grams,
     stability_of,
     step_size,
+    step_sizes,
 )
+from trials.mixed_regression.anchor_groups import group_anchors
+from trials.mixed_regression.batches import MomentBatch
 from trials.mixed_regression.fed_regression import local_spectra, run_fed_regression
 from trials.mixed_regression.fed_regression_kernels import filter_value
 from trials.mixed_regression.gram_rounds import (
     GramSpectra,
     client_steps,
+    gram_labels,
     gram_rounds,
     gram_spectra,
 )
+from trials.mixed_regression.moment_descent import DescentOptions, run_moment_descent
 from trials.models.clients import ClientData
 from trials.models.matching import bottleneck_distances
 from trials.run.experiment import experiment
@@ -121,7 +128,7 @@ def test_what_is_told_about_the_sizes_of_clients_follows_from_the_sizes():
     """Sizes by Zipf's law: the divergence, the smallest cluster, and the mean of p_e."""
     cell = {"M": 60, "n": 20, "sizes": "zipf", "d": 2, "k": 3, "rate": 0.15, "near": 0.1}
     params = refinement.RUNS.check(cell)
-    clients = draw_clients(params, np.random.default_rng(1))
+    clients = draw_grams(params, np.random.default_rng(1))
     (row,) = refinement.REFINEMENT.simulate(params, np.random.default_rng(1), 1)
     told = dict(zip(refinement.REFINEMENT.columns, row, strict=True))
     shares = clients.sizes / clients.sizes.sum()
@@ -323,40 +330,120 @@ def test_both_phases_reach_the_optima_and_random_starts_fill_the_ball():
     assert stats.kstest(inside, "uniform").pvalue > 1e-6
 
 
-def test_clients_cluster_by_cluster_give_phase_one_the_law_of_clients_in_any_order(monkeypatch):
-    """The largest and smallest error after Phase 1, each at 5e-7: false alarms 1e-6."""
-    cell = {"k": 2, "d": 2, "fresh": 60, "anchors": 4, "pairs": 8, "rounds_1": 2, "sigma": 0.3}
+def plain_descent(params, theta_star, rng, batches, steps=None):
+    """Phase 1 by the driver on given batches, with other numbers of ``steps`` where they are."""
+    half_steps, power_steps = steps or (8, 12)
+    options = DescentOptions(
+        alpha=1.0, beta=1.0, threshold=0.1 * params["Delta"], n_rounds=params["rounds_1"],
+        subspace_iterations=half_steps, power_iterations=power_steps,
+    )  # fmt: skip
+    start = theta_star[0] if params["start"] == "optimum" else np.zeros(theta_star.shape[1])
+    k = len(theta_star)
+    return run_moment_descent(draw=batches, k=k, start=start, options=options, rng=rng).theta
+
+
+@pytest.mark.parametrize("d", [2, 3])
+def test_phase_one_of_many_trials_has_the_law_of_the_driver_on_plain_data(d):
+    """The largest and smallest error after Phase 1, each at 5e-7: false alarms 1e-6.
+
+    The driver's clients have random labels.  Where k = d ours are not drawn.
+    """
+    cell = {"k": 2, "d": d, "fresh": 60, "anchors": 4, "pairs": 8, "rounds_1": 2, "sigma": 0.3}
     params = two_phases.PHASES.check(cell)
-    theta_star = np.array([[0.5, 0.2], [-0.5, 0.4]])
+    theta_star = np.array([[0.5, 0.2, 0.1], [-0.5, 0.4, 0.0]])[:, :d]
+    rng = np.random.default_rng(2)
 
-    def errors(seed):
-        rng = np.random.default_rng(seed)
-        found = [two_phases.phase_one(params, theta_star, rng) for _ in range(500)]
-        gaps = np.linalg.norm(np.array(found) - theta_star, axis=2)
-        return gaps.max(axis=1), gaps.min(axis=1)
+    def batch(_t):
+        labels = rng.integers(0, 2, 60)
+        x = rng.standard_normal((2, 60, d))
+        y = (x * theta_star[labels]).sum(axis=2) + 0.3 * rng.standard_normal((2, 60))
+        rows = rng.standard_normal((4, 16, d))
+        answers = (rows * theta_star[np.array([0, 1, 0, 1])][:, None]).sum(axis=2)
+        return MomentBatch(
+            first=x[0], second=x[1], first_y=y[0], second_y=y[1], anchor_features=rows,
+            anchor_responses=answers + 0.3 * rng.standard_normal((4, 16)),
+        )  # fmt: skip
 
-    ours = errors(1)
-    run = two_phases.run_moment_descent
+    def centres(anchors):
+        found = np.zeros((2, d))
+        groups = group_anchors(anchors, 1.0).centres[:2]
+        found[: len(groups)] = groups
+        return found
 
-    def drawn_plainly(*, draw, rng, **arguments):
-        def plain(t):
-            drawn = draw(t)
-            labels = rng.integers(0, 2, 60)
-            x = rng.standard_normal((2, 60, 2))
-            y = (x * theta_star[labels]).sum(axis=2) + 0.3 * rng.standard_normal((2, 60))
-            rows = rng.standard_normal((4, 16, 2))
-            answers = (rows * theta_star[np.array([0, 1, 0, 1])][:, None]).sum(axis=2)
-            return dataclasses.replace(
-                drawn, first=x[0], second=x[1], first_y=y[0], second_y=y[1],
-                anchor_features=rows,
-                anchor_responses=answers + 0.3 * rng.standard_normal((4, 16)),
-            )  # fmt: skip
-
-        return run(draw=plain, rng=rng, **arguments)
-
-    monkeypatch.setattr(two_phases, "run_moment_descent", drawn_plainly)
-    for few, many in zip(ours, errors(2), strict=True):
+    plain = [centres(plain_descent(params, theta_star, rng, batch)) for _ in range(150)]
+    ours = two_phases.phase_one(params, theta_star, np.random.default_rng(1), 450)
+    for end in (np.max, np.min):
+        few, many = (
+            end(np.linalg.norm(np.array(found) - theta_star, axis=2), axis=1)
+            for found in (plain, ours)
+        )
         assert stats.ks_2samp(few, many).pvalue > 5e-7
+
+
+@pytest.mark.parametrize("d", [2, 3])
+def test_phase_one_is_that_of_the_driver_on_the_same_data(monkeypatch, d):
+    """With so many steps that their starts do not matter.  Two of the four anchors stop at once."""
+    monkeypatch.setattr(two_phases, "_HALF_STEPS", 400)
+    monkeypatch.setattr(two_phases, "_POWER_STEPS", 400)
+    cell = {"k": 2, "d": d, "fresh": 50, "anchors": 4, "pairs": 9, "rounds_1": 3, "sigma": 0.0}
+    params = two_phases.PHASES.check({**cell, "start": "optimum"})
+    theta_star = np.array([[0.5, 0.2, 0.1], [-0.5, 0.4, 0.0]])[:, :d]
+    (ours,) = two_phases.descend(params, theta_star, np.random.default_rng(4), 1)
+    rng = np.random.default_rng(4)
+
+    def batch(t):  # the numbers that `descend` draws, in its order
+        x, y = np.ones((2, 50, d)), np.ones((2, 50))
+        if d == 3:
+            ends = np.cumsum(rng.multinomial(50, [0.5, 0.5]))
+            x = rng.standard_normal((2, 50, d))
+            y = x @ theta_star[0]
+            rng.standard_normal((2, 50))
+            y[:, ends[0] :] = x[:, ends[0] :] @ theta_star[1]
+            rng.standard_normal((d, 2))
+        rng.standard_normal(2)
+        moving = np.arange(4) if t == 0 else np.array([1, 3])
+        rows = np.ones((4, 18, d))
+        rows[moving] = rng.standard_normal((len(moving), 18, d))
+        rng.standard_normal((len(moving), 18))
+        answers = (rows @ theta_star[[0, 1, 0, 1], :, None])[:, :, 0]
+        return MomentBatch(
+            first=x[0], second=x[1], first_y=y[0], second_y=y[1],
+            anchor_features=rows, anchor_responses=answers,
+        )  # fmt: skip
+
+    others = np.random.default_rng(5)
+    expected = plain_descent(params, theta_star, others, batch, (400, 400))
+    np.testing.assert_allclose(ours, expected, atol=1e-7)
+    np.testing.assert_array_equal(ours[0], theta_star[0])
+    assert np.linalg.norm(ours[1] - theta_star[1]) < 0.5 * np.linalg.norm(np.subtract(*theta_star))
+
+
+@pytest.mark.parametrize("s", [1, 5])
+def test_phase_two_on_gram_matrices_ends_where_it_ends_on_rows(monkeypatch, s):
+    """Two data sets, and three starts on each."""
+    cell = {"M": 24, "n": 12, "d": 3, "k": 3, "s": s, "rounds_2": 25, "sigma": 0.3, "Delta": 2.0}
+    params = two_phases.PHASES.check(cell)
+    rng = np.random.default_rng(8)
+    clients = [draw_clients(params, rng) for _ in range(2)]
+    grams = _stacked([_grams_of_rows(each) for each in clients])
+    monkeypatch.setattr(two_phases, "draw_gram_trials", lambda *_: grams)
+    starts = two_phases.random_models(grams.theta_star, rng, (2, 3))
+    found = two_phases.end_errors(params, starts, rng)
+    for t, i in itertools.product(range(2), range(3)):
+        spectra = local_spectra(clients[t].data)
+        error = two_phases.refine(params, clients[t], spectra, starts[t, i], s)
+        assert found[t, i] == pytest.approx(error, rel=1e-9)
+    assert len(set(found.ravel().round(6))) > 2
+
+
+def test_in_many_dimensions_phase_two_runs_on_rows():
+    """One cluster whose labels are right: the end is the least squares solution of all rows."""
+    cell = {"M": 12, "n": 40, "d": 17, "k": 1, "s": 1, "rounds_2": 900, "sigma": 0.3}
+    params = two_phases.ONE_START.check(cell)
+    found = two_phases.end_errors(params, np.ones((1, 1, 1, 17)), np.random.default_rng(9))
+    clients = draw_clients(params, np.random.default_rng(9))
+    solution = np.linalg.lstsq(clients.data.features, clients.data.responses)[0]
+    assert found[0, 0] == pytest.approx(np.linalg.norm(solution), rel=1e-6)
 
 
 def test_large_runs_end_where_known_labels_end():
@@ -506,6 +593,19 @@ def test_clients_without_features_have_no_curvature():
     assert GramSpectra(scaled=np.zeros((2, 3, 3))).largest == 0.0
 
 
+def test_each_trial_has_a_largest_curvature_of_its_own():
+    """Trials of different units, the first without features."""
+    rows = np.random.default_rng(3).standard_normal((4, 50, 6, 4))
+    rows *= np.array([0.0, 1e-9, 1.0, 1e5])[:, None, None, None]
+    scaled = rows.swapaxes(-1, -2) @ rows / 6
+    every = np.linalg.eigvalsh(scaled)[..., -1].max(axis=1)
+    searched, decomposed = GramSpectra(scaled=scaled), GramSpectra(scaled=scaled)
+    decomposed.decompose()
+    np.testing.assert_allclose(searched.largest, every, rtol=1e-12)
+    np.testing.assert_allclose(decomposed.largest, every, rtol=1e-12)
+    assert "_decomposed" not in vars(searched)
+
+
 def test_a_run_on_gram_matrices_that_diverges_keeps_its_last_models():
     params = LOCAL.check({"M": 6, "n": 5, "d": 2, "gamma": 0.9})
     grams = draw_grams(params, np.random.default_rng(0))
@@ -589,6 +689,102 @@ def test_signs_as_features_of_one_dimension_give_the_matrices_in_closed_form():
         9.0 / n_j[0], n_j.min(), 0.4,
     ]  # fmt: skip
     np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("rule", "s"), [("fedavg", 1), ("fedavg", 4), ("fedprox", 1)])
+@pytest.mark.parametrize("start", ["adversarial", "random", "translation"])
+def test_runs_of_many_trials_are_those_of_their_definition(rule, s, start):
+    """Two trials with clients of different sizes, round by round from the clients' matrices."""
+    cell = {"M": 14, "n": 6, "d": 3, "k": 3, "rule": rule, "s": s, "start": start, "near": 0.1}
+    params = refinement.RUNS.check({**cell, "sizes": "zipf", "spread": 0.5, "sigma": 0.5})
+    found = refinement.REFINEMENT.simulate(params, np.random.default_rng(6), 2)
+    rng = np.random.default_rng(6)
+    trials = draw_gram_trials(params, rng, 2)
+    starts = refinement.start_trials(params, trials, rng, 2)
+    ones = rng.integers(14, size=2)
+    columns = refinement.REFINEMENT.columns
+    for t, row in enumerate(found):
+        clients, models, path = trials.trial(t), starts[t], [starts[t]]
+        gaps = models - clients.theta_star
+        np.testing.assert_allclose(np.linalg.norm(gaps, axis=1), 0.1, rtol=1e-12)
+        largest = largest_curvature(clients)
+        eta, total = params["gamma"] / largest, clients.sizes.sum()
+        terms = [*gram_terms(clients, eta, 0 if rule == "fedprox" else s)]
+        for _ in range(40):
+            moved, labels = models.copy(), gram_labels(clients, models)
+            for i, truth in enumerate(clients.labels):
+                errors = models - clients.theta_star[truth]
+                losses = [e @ clients.grams[i] @ e - 2.0 * clients.pulls[i] @ e for e in errors]
+                assert labels[i] == np.argmin(losses)
+                moved[labels[i]] += eta / total * (terms[i][1] - terms[i][0] @ errors[labels[i]])
+            models = moved
+            path.append(models)
+        told = dict(zip(columns, row, strict=True))
+        np.testing.assert_allclose(
+            row[:41], bottleneck_distances(np.array(path), clients.theta_star), rtol=1e-7
+        )
+        chosen = gram_labels(clients, models)[ones[t]]
+        own = clients.theta_star[clients.labels[ones[t]]]
+        assert told["client"] == pytest.approx(np.linalg.norm(models[chosen] - own), rel=1e-7)
+        assert told["step"] == pytest.approx(eta, rel=1e-12)
+        ends = []
+        for j in range(3):
+            mine = [term for term, z in zip(terms, clients.labels, strict=True) if z == j]
+            matrix, pull = sum(term[0] for term in mine), sum(term[1] for term in mine)
+            ends.append(np.linalg.norm(np.linalg.solve(matrix, pull)))
+        assert told["oracle"] == pytest.approx(max(ends), rel=1e-9)
+
+
+def test_simulations_in_parts_are_those_of_the_parts(monkeypatch):
+    params = refinement.RUNS.check({"M": 6, "n": 5, "d": 2})
+    monkeypatch.setattr(clients_module, "_AT_ONCE", 2 * 6 * 4)
+    found = refinement.REFINEMENT.simulate(params, np.random.default_rng(2), 5)
+    rng = np.random.default_rng(2)
+    parts = [refinement._simulate_runs(params, rng, part) for part in (2, 2, 1)]
+    np.testing.assert_array_equal(found, np.concatenate(parts))
+
+
+def test_clients_of_unequal_sizes_belong_to_any_cluster():
+    """Three rows for two clients of five, two for the others: of each cluster as often.
+
+    The first cluster has three clients, and each one is large with probability 2/5.  Deviations
+    of five standard errors have a false alarm of 6e-7.
+    """
+    params = LOCAL.check({"M": 5, "n": 2.4, "d": 1, "k": 2, "ratio": 1.5, "profile": "geometric"})
+    sizes = draw_gram_trials(params, np.random.default_rng(5), 4000).sizes
+    np.testing.assert_array_equal(np.sort(sizes, axis=1), np.tile([2, 2, 2, 3, 3], (4000, 1)))
+    shares = (sizes == 3).mean(axis=0)
+    assert (np.abs(shares - 0.4) < 5 * math.sqrt(0.24 / 4000)).all()
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        {"k": 3, "d": 7, "n": 5, "sizes": "lognormal", "spread": 0.5},
+        {"k": 4, "d": 9, "n": 2},  # fewer rows than dimensions of the optima
+        {"k": 5, "d": 3, "n": 3},  # optima on a line
+    ],
+)
+def test_wrong_labels_in_the_dimensions_of_the_optima_have_the_law_of_all_dimensions(cell):
+    """Share and pull at 1e-7 each: false alarms 6e-7."""
+    params = refinement.RUNS.check({**cell, "M": 20, "sigma": 1.5, "near": 0.2})
+    few = refinement.CLUSTERING_ERROR.simulate(params, np.random.default_rng(1), 600)
+    rng = np.random.default_rng(2)
+    many = np.array([refinement._one_round(params, rng) for _ in range(200)])
+    for ours, all_of_them in zip(few.T, many.T, strict=True):
+        assert stats.ks_2samp(ours, all_of_them).pvalue > 1e-7
+
+
+def test_where_the_optima_fill_the_space_wrong_labels_are_those_of_the_gram_matrices():
+    params = refinement.RUNS.check({"k": 3, "d": 2, "n": 4, "M": 30, "sigma": 1.5, "near": 0.3})
+    found = refinement.CLUSTERING_ERROR.simulate(params, np.random.default_rng(7), 1)[0]
+    clients = draw_grams(params, np.random.default_rng(7))
+    spectra = gram_spectra(clients)
+    steps = client_steps(clients, spectra, float(step_sizes(params, spectra)), 1)
+    start = refinement.start_trials(params, clients, np.random.default_rng(), 1)[0]
+    pull, share = refinement.gram_pull(clients, steps, start, 1)
+    assert share > 0.0
+    np.testing.assert_allclose(found, [share, pull], rtol=1e-10)
 
 
 @pytest.mark.parametrize(("rule", "s"), [("fedavg", 3), ("fedprox", 1)])

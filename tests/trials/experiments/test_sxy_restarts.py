@@ -29,10 +29,10 @@ def test_one_start_is_the_experiment_of_one_start():
 
 def test_starts_are_counted_one_by_one(monkeypatch):
     """Ends at and above a tenth, and starts at a quarter of Delta and beyond."""
-    ends = iter([0.1, 0.1000001, 0.05, 0.7])
-    distances = iter([0.5, 0.5000001, 0.2, 3.0])
-    monkeypatch.setattr(restarts, "refine", lambda *_: next(ends))
-    monkeypatch.setattr(restarts, "bottleneck_distance", lambda *_: next(distances))
+    ends = np.array([[0.1, 0.1000001, 0.05, 0.7]])
+    distances = np.array([0.5, 0.5000001, 0.2, 3.0])
+    monkeypatch.setattr(restarts, "end_errors", lambda *_: ends)
+    monkeypatch.setattr(restarts, "bottleneck_distances", lambda *_: distances)
     found = rows(restarts.RESTARTS, 0, **CELL, restarts=4, Delta=2.0)
     assert found["n_successful"] == 2.0
     assert found["n_inside"] == 2.0

@@ -5,9 +5,10 @@ The share of each cluster is exact, up to whole clients, so that rho belongs to 
 
 from __future__ import annotations
 
+import functools
 import math
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import get_args
 
 import numpy as np
@@ -20,6 +21,10 @@ from trials.models.clients import ClientData, KnownClusters
 from trials.models.federated_data import FederatedModel, Law, client_sizes, covariance_roots
 from trials.parameters import Integer, Options, Parameters, Real, at_least
 from trials.run.cell import Params
+from trials.run.experiment import Simulate
+
+#: Numbers of an array that are handled together: 1 MiB.
+_AT_ONCE = 2**17
 
 
 def data_fit(cell: Params) -> None:
@@ -129,7 +134,9 @@ def _draw_population(params: Params, rng: np.random.Generator) -> _Population:
     )
 
 
-@lru_cache(maxsize=4)  # the trials of a cell follow each other, and large cells have large arrays
+@functools.lru_cache(
+    maxsize=4
+)  # the trials of a cell follow each other, and large cells have large arrays
 def _clusters(
     k: int, d: int, Delta: float, ratio: float, profile: mx.Profile, M: int
 ) -> tuple[FloatArray, FloatArray, IntArray]:
@@ -140,6 +147,12 @@ def _clusters(
         theta_star = mx.simplex(k, d, Delta) if d >= k - 1 else mx.line(k, d, Delta)
     fractions = mx.fractions_with_ratio(k, ratio, profile)
     return theta_star, fractions, np.repeat(np.arange(k), mx.cluster_sizes(M, fractions))
+
+
+def optima_of(params: Params) -> FloatArray:
+    """The optima (k, d) of a cell."""
+    names = ("k", "d", "Delta", "ratio", "profile", "M")
+    return _clusters(*(params[name] for name in names))[0].copy()
 
 
 def draw_clients(params: Params, rng: np.random.Generator) -> Clients:
@@ -164,38 +177,129 @@ def draw_clients(params: Params, rng: np.random.Generator) -> Clients:
 
 
 def draw_grams(params: Params, rng: np.random.Generator) -> GramClients:
-    r"""The Gram matrices of one data set of a cell of `CLIENTS`.
+    """The Gram matrices of one data set of a cell of `CLIENTS`, as `draw_gram_trials` draws."""
+    return draw_gram_trials(params, rng, 1).trial(0)
 
-    Gaussian rows are not drawn.  With :math:`X_i=QR`, R is Bartlett's factor, which has
-    :math:`\chi` of n_i, n_i - 1, ... degrees of freedom on the diagonal and normal entries right of
-    it, times the covariance's root.  :math:`X_i^\top\zeta_i=R^\top Q^\top\zeta_i` takes
-    min(n_i, d) normal numbers.  So a client of any size takes d (d + 3) / 2 draws.
-    """
+
+def draw_gram_trials(params: Params, rng: np.random.Generator, n_trials: int) -> GramClients:
+    """The Gram matrices of T data sets of a cell of `CLIENTS`: W = R'R and X'zeta = R'(Q'zeta)."""
     if params["features"] != "gaussian":
-        return _grams_of_rows(draw_clients(params, rng))
-    drawn = _draw_population(params, rng)
-    order = np.argsort(drawn.labels, kind="stable")
-    sizes, labels = drawn.sizes[order], drawn.labels[order]
-    m, d = params["M"], params["d"]
-    rank = min(d, int(sizes.max()))  # rows of the factors; those beyond n_i are zero
-    degrees = sizes[:, None] - np.arange(rank)
-    factors = np.zeros((m, rank, d))
-    for row in range(rank):
-        factors[:, row, row + 1 :] = rng.standard_normal((m, d - row - 1))
-    diagonal = np.arange(rank)
-    factors[:, diagonal, diagonal] = np.sqrt(rng.chisquare(np.maximum(degrees, 1)))
-    if degrees[:, -1].min() <= 0:
-        factors *= (degrees > 0)[:, :, None]
-    if drawn.roots is not None:
-        factors = factors @ drawn.roots[labels]
-    turned = factors.transpose(0, 2, 1)
-    noise = params["sigma"] * rng.standard_normal((m, rank, 1))
+        return _stacked([_grams_of_rows(draw_clients(params, rng)) for _ in range(n_trials)])
+    drawn = draw_factors(params, rng, n_trials)
+    turned = drawn.factors.swapaxes(-1, -2)
     return GramClients(
-        grams=turned @ factors,
-        pulls=(turned @ noise)[:, :, 0],
-        sizes=sizes,
-        labels=labels,
+        grams=turned @ drawn.factors,
+        pulls=(turned @ drawn.noise[..., None])[..., 0],
+        sizes=drawn.sizes,
+        labels=drawn.labels,
         theta_star=drawn.theta_star,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Factors:
+    """What the Gaussian rows X_i = Q_i R_i of T trials' clients are to a round, cluster by cluster.
+
+    Attributes
+    ----------
+    factors : (T, M, r, d) R_i.  Its rows beyond n_i are zero.
+    noise : (T, M, r) Q_i' zeta_i.
+    sizes : (T, M) n_i.
+    labels : (M,) true clusters, in increasing order.
+    theta_star : (k, d) optima.
+    """
+
+    factors: FloatArray
+    noise: FloatArray
+    sizes: IntArray
+    labels: IntArray
+    theta_star: FloatArray
+
+
+def draw_factors(params: Params, rng: np.random.Generator, n_trials: int) -> Factors:
+    r"""The clients of T data sets of a cell of `CLIENTS` with Gaussian features.
+
+    Their rows are not drawn.  With :math:`X_i=QR`, R is Bartlett's factor, which has :math:`\chi`
+    of n_i, n_i - 1, ... degrees of freedom on the diagonal and normal entries right of it, times
+    the covariance's root.  :math:`Q^\top\zeta_i` are min(n_i, d) normal numbers.  So a client of
+    any size takes d (d + 3) / 2 draws.
+    """
+    m, d, k = params["M"], params["d"], params["k"]
+    theta_star, _, labels = _clusters(
+        k, d, params["Delta"], params["ratio"], params["profile"], params["M"]
+    )
+    roots = _draw_roots(params, rng, n_trials)
+    sizes = _draw_sizes(params, rng, n_trials)
+    rank = min(d, int(sizes.max()))  # rows of the factors; those beyond n_i are zero
+    degrees = sizes[:, :, None] - np.arange(rank)
+    factors = np.zeros((n_trials, m, rank, d))
+    for row in range(rank):
+        factors[:, :, row, row + 1 :] = rng.standard_normal((n_trials, m, d - row - 1))
+    diagonal = np.arange(rank)
+    factors[:, :, diagonal, diagonal] = np.sqrt(rng.chisquare(np.maximum(degrees, 1)))
+    noise = params["sigma"] * rng.standard_normal((n_trials, m, rank))
+    if degrees[:, :, -1].min() <= 0:
+        factors *= (degrees > 0)[:, :, :, None]
+        noise *= degrees > 0
+    if roots is not None:
+        factors = factors @ roots[:, labels]
+    return Factors(
+        factors=factors, noise=noise, sizes=sizes, labels=labels.copy(),
+        theta_star=theta_star.copy(),
+    )  # fmt: skip
+
+
+def in_parts(simulate: Simulate, numbers: Callable[[Params], int]) -> Simulate:
+    """The same simulation of few trials at once, whose arrays stay in the cache.
+
+    ``numbers(params)`` are those of a trial's largest array.
+    """
+
+    @functools.wraps(simulate)  # errors and workers name the module of the experiment
+    def simulate_parts(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
+        most = max(1, _AT_ONCE // numbers(params))
+        parts = [min(most, n_trials - first) for first in range(0, n_trials, most)]
+        return np.concatenate([simulate(params, rng, part) for part in parts])
+
+    return simulate_parts
+
+
+def _draw_roots(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray | None:
+    """Roots of the clusters' covariances (T, k, d, d), or None where these are the identity."""
+    alpha, beta = params["alpha"], params["beta"]
+    if (alpha, beta) == (1.0, 1.0):
+        return None
+    k, d = params["k"], params["d"]
+    return np.array([covariance_roots(k, d, alpha, beta, rng) for _ in range(n_trials)])
+
+
+def _draw_sizes(params: Params, rng: np.random.Generator, n_trials: int) -> IntArray:
+    """Rows of the clients (T, M), which belong to the clusters one after the other."""
+    law, m, n = params["sizes"], params["M"], params["n"]
+    if law == "balanced":
+        sizes = np.tile(_balanced_sizes(m, n), (n_trials, 1))
+        return sizes if sizes.min() == sizes.max() else rng.permuted(sizes, axis=1)
+    drawn = [client_sizes(law, m, n, rng, spread=params["spread"]) for _ in range(n_trials)]
+    return rng.permuted(np.array(drawn), axis=1)
+
+
+def gram_numbers(params: Params) -> int:
+    """The entries of a trial's Gram matrices."""
+    return int(params["M"] * params["d"] ** 2)
+
+
+@functools.lru_cache(maxsize=4)
+def _balanced_sizes(m: int, n: float) -> IntArray:
+    return client_sizes("balanced", m, n, np.random.default_rng())  # the stream is not read
+
+
+def _stacked(trials: Sequence[GramClients]) -> GramClients:
+    """The trials one after the other."""
+    return replace(
+        trials[0],
+        grams=np.array([each.grams for each in trials]),
+        pulls=np.array([each.pulls for each in trials]),
+        sizes=np.array([each.sizes for each in trials]),
     )
 
 
@@ -217,9 +321,16 @@ def _grams_of_rows(clients: Clients) -> GramClients:
     )
 
 
-def step_size(params: Params, spectra: LocalSpectra | GramSpectra) -> float:
+def step_size(params: Params, spectra: LocalSpectra) -> float:
     """The step eta at which gamma has the cell's value."""
     return float(params["gamma"] / np.max(spectra.largest))
+
+
+def step_sizes(params: Params, spectra: GramSpectra) -> FloatArray:
+    """The same of the trials, (...)."""
+    if params["s"] > 1 or params["rule"] == "fedprox":
+        spectra.decompose()  # the local steps need all spectra, which hold the largest ones
+    return np.asarray(params["gamma"] / spectra.largest)
 
 
 def stability_of(params: Params) -> float:

@@ -48,12 +48,17 @@ from trials.experiments.sxy.clients import (
     LOCAL,
     Clients,
     draw_clients,
+    draw_factors,
+    draw_gram_trials,
     draw_grams,
     enough_clients,
+    gram_numbers,
+    in_parts,
     shares_have_the_ratio,
     spectrum_ordered,
     stability_of,
     step_size,
+    step_sizes,
 )
 from trials.experiments.sxy.spectrum import are_singular, cluster_matrices, true_sums
 from trials.mixed_regression.fed_regression import local_spectra, run_fed_regression
@@ -68,12 +73,13 @@ from trials.mixed_regression.gram_rounds import (
 from trials.models import mixture as mx
 from trials.models.clients import KnownClusters
 from trials.models.matching import bottleneck_distances
-from trials.parameters import Integer, Options, Parameters, Real
+from trials.parameters import Integer, Options, Parameters, Real, unchecked
 from trials.run.cell import Params
 from trials.run.experiment import add_experiment, each_trial
 
 N_ROUNDS = 40
 SUMMARY = ("oracle", "client", "step", "skew", "smallest", "expected")
+_directions, _displaced = unchecked(mx.init_directions), unchecked(mx.displace)
 STARTS = ("adversarial", "random", "translation", "orthogonal")
 
 
@@ -151,36 +157,70 @@ def apply_filter(phi: FloatArray, residual: FloatArray, eta: float, s: int) -> F
     return total
 
 
-def _one_trial(params: Params, rng: np.random.Generator) -> FloatArray:
-    clients = draw_grams(params, rng)
+def start_trials(
+    params: Params, clients: GramClients, rng: np.random.Generator, n_trials: int
+) -> FloatArray:
+    """The models of `start_models` for each of T trials, (T, k, d)."""
+    theta_star = clients.theta_star
+    if params["start"] == "adversarial":  # the same in all, because the optima are
+        directions = _directions(theta_star, params["start"], theta_star)
+        models = _displaced(theta_star, 0.5 - params["near"], directions)
+        return np.tile(models, (n_trials, 1, 1))
+    if params["start"] == "random":
+        gaussian = rng.standard_normal((n_trials, *theta_star.shape))
+        return _displaced(theta_star, 0.5 - params["near"], gaussian)
+    return np.array([start_models(params, clients.trial(t), rng) for t in range(n_trials)])
+
+
+def _simulate_runs(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
+    clients = draw_gram_trials(params, rng, n_trials)
     spectra = gram_spectra(clients)
-    eta = step_size(params, spectra)
+    eta = step_sizes(params, spectra)
     steps = client_steps(clients, spectra, eta, params["s"] if params["rule"] == "fedavg" else 0)
-    path = gram_rounds(clients, steps, start_models(params, clients, rng), eta, N_ROUNDS)
+    start = start_trials(params, clients, rng, n_trials)
+    paths = gram_rounds(clients, steps, start, eta, N_ROUNDS)
     matrices, noise = true_sums(clients, steps)
-    ends = np.array([math.inf])
-    if not are_singular(np.asarray(np.linalg.eigvalsh(matrices))).any():
-        ends = np.linalg.norm(np.linalg.solve(matrices, noise[..., None])[..., 0], axis=1)
-    one = int(rng.integers(params["M"]))
-    chosen = path[-1, gram_labels(clients, path[-1])[one]]
+    ends = np.full(n_trials, math.inf)
+    ended = ~are_singular(np.asarray(np.linalg.eigvalsh(matrices))).any(axis=1)
+    if ended.any():
+        reached = np.linalg.solve(matrices[ended], noise[ended][..., None])[..., 0]
+        ends[ended] = np.linalg.norm(reached, axis=-1).max(axis=-1)
+    k, d = clients.theta_star.shape
+    errors = bottleneck_distances(paths.reshape(-1, k, d), clients.theta_star)
     sizes = clients.sizes.astype(float)
-    p_e = np.minimum(1.0, 4 * params["k"] * np.exp(-params["rate"] * sizes))
-    summary = (
-        float(ends.max()),
-        float(np.linalg.norm(chosen - clients.theta_star[clients.labels[one]])),
-        eta,
-        float(((sizes / sizes.mean() - 1.0) ** 2).mean() + 1.0),
-        float(clients.cluster_rows.min() / sizes.sum()),
-        float(sizes @ p_e / sizes.sum()),
+    shares = sizes / sizes.sum(axis=1, keepdims=True)
+    p_e = np.minimum(1.0, 4 * k * np.exp(-params["rate"] * sizes))
+    return np.column_stack(
+        [
+            errors.reshape(n_trials, -1),
+            ends,
+            _errors_of_one_client(clients, paths[:, -1], rng),
+            eta,
+            ((shares * params["M"] - 1.0) ** 2).mean(axis=1) + 1.0,
+            clients.cluster_rows.min(axis=1) / sizes.sum(axis=1),
+            (shares * p_e).sum(axis=1),
+        ]
     )
-    return np.concatenate([bottleneck_distances(path, clients.theta_star), summary])
+
+
+def _errors_of_one_client(
+    clients: GramClients, models: FloatArray, rng: np.random.Generator
+) -> FloatArray:
+    """The error of the model that a random client of each trial chooses from (T, k, d), (T,)."""
+    chosen = rng.integers(len(clients.labels), size=len(models))
+    truth = clients.theta_star[clients.labels[chosen]]
+    trial = np.arange(len(models))
+    gaps = models - truth[:, None]
+    images = gaps @ clients.grams[trial, chosen]
+    losses = ((images - 2.0 * clients.pulls[trial, chosen][:, None]) * gaps).sum(axis=2)
+    return np.asarray(np.linalg.norm(gaps[trial, losses.argmin(axis=1)], axis=1))
 
 
 REFINEMENT = add_experiment(
     name="sxy.refinement",
     design=245,
     columns=(*(f"err_{t}" for t in range(N_ROUNDS + 1)), *SUMMARY),
-    simulate=each_trial(_one_trial),
+    simulate=in_parts(_simulate_runs, gram_numbers),
     parameters=RUNS,
     block_size=8,
 )
@@ -219,16 +259,91 @@ def _one_round(params: Params, rng: np.random.Generator) -> tuple[float, float]:
         return share, pull
     grams = draw_grams(params, rng)
     decomposed = gram_spectra(grams)
-    steps = client_steps(grams, decomposed, step_size(params, decomposed), s)
+    steps = client_steps(grams, decomposed, float(step_sizes(params, decomposed)), s)
     pull, share = gram_pull(grams, steps, start_models(params, grams, rng), s)
     return share, pull
+
+
+def _needs_few_dimensions(params: Params) -> bool:
+    """Whether wrong labels are known from the optima's own dimensions: one step of FedAvg, Gaussian
+    features without covariance, and models between the optima.
+    """
+    isotropic = params["alpha"] == params["beta"] == 1.0 and params["features"] == "gaussian"
+    one_step = params["rule"] == "fedavg" and params["s"] == 1
+    return bool(isotropic and one_step and params["start"] == "adversarial")
+
+
+def _simulate_between(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
+    r"""The columns of cells that `_needs_few_dimensions`.
+
+    All errors of models lie in the q dimensions of the optima, so that labels and residuals
+    :math:`r_{ij}=X_i\theta_j-y_i` need the features' first q coordinates alone.  The other ones are
+    independent of these.  So the sums of :math:`\pm X_i^\top r_{ij}` over the clients with a wrong
+    label are, in each other dimension, k Gaussian numbers with the covariances
+    :math:`\sum_i\pm\langle r_{ij},r_{il}\rangle`.
+    """
+    k, d = params["k"], params["d"]
+    q = k - 1 if d >= k - 1 else 1  # those of a simplex or a line
+    drawn = draw_factors({**params, "d": q}, rng, n_trials)
+    optima, truth = drawn.theta_star, drawn.labels
+    models = _displaced(optima, 0.5 - params["near"], _directions(optima, params["start"], optima))
+    answers = (drawn.factors @ optima[truth][:, :, None])[..., 0] + drawn.noise
+    residuals = drawn.factors @ models.T - answers[..., None]  # (T, M, r, k)
+    labels = (residuals**2).sum(axis=2).argmin(axis=2)
+    t, i = np.nonzero(labels != truth)
+    gained, lost, rows = labels[t, i], truth[i], drawn.sizes[t, i]
+    # what a client's residuals have in common beyond the r coordinates
+    rank = np.minimum(rows, drawn.noise.shape[2])
+    common = params["sigma"] ** 2 * _chi_squares(rows - rank, rng)
+    share, sums = np.zeros((n_trials, k)), np.zeros((n_trials, k, q))
+    covariances = np.zeros((n_trials, k, k))
+    ends = [(j, sign, residuals[t, i, :, j]) for j, sign in ((gained, 1.0), (lost, -1.0))]
+    for j, sign, residual in ends:
+        np.add.at(share, (t, j), rows)
+        np.add.at(sums, (t, j), sign * (residual[:, None] @ drawn.factors[t, i])[:, 0])
+        for other, other_sign, other_residual in ends:
+            products = (residual * other_residual).sum(axis=1) + common
+            np.add.at(covariances, (t, j, other), sign * other_sign * products)
+    squares = (sums**2).sum(axis=2)
+    if d > q:
+        beyond = _roots(covariances) @ rng.standard_normal((n_trials, k, d - q))
+        squares += (beyond**2).sum(axis=2)
+    totals = drawn.sizes.sum(axis=1)
+    found = np.column_stack([share.max(axis=1), np.sqrt(squares.max(axis=1))])
+    return np.asarray(found / totals[:, None])
+
+
+def _chi_squares(degrees: IntArray, rng: np.random.Generator) -> FloatArray:
+    """Independent chi-square numbers, zero for no degrees of freedom."""
+    return np.where(degrees > 0, rng.chisquare(np.maximum(degrees, 1)), 0.0)
+
+
+def _roots(covariances: FloatArray) -> FloatArray:
+    """Matrices L (..., k, k) with L L' = C, of matrices that may be singular."""
+    values, vectors = np.linalg.eigh(covariances)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :])
+
+
+def _between_numbers(params: Params) -> int:
+    """The entries of the larger one of a trial's factors and residuals."""
+    k = params["k"]
+    return int(params["M"] * min(k, math.ceil(params["n"])) * k)
+
+
+_one_by_one = each_trial(_one_round)
+_together = in_parts(_simulate_between, _between_numbers)
+
+
+def _simulate_round(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
+    simulate = _together if _needs_few_dimensions(params) else _one_by_one
+    return simulate(params, rng, n_trials)
 
 
 CLUSTERING_ERROR = add_experiment(
     name="sxy.clustering-error",
     design=310,
     columns=("share", "pull"),
-    simulate=each_trial(_one_round),
+    simulate=_simulate_round,
     parameters=RUNS,
     block_size=8,
 )
@@ -252,7 +367,7 @@ def _one_comparison(params: Params, rng: np.random.Generator) -> tuple[float, ..
     start = start_models(params, clients, rng)
     s, errors = params["s"], []
     for n_steps, gamma in ((1, 0.95), (s, gamma_of(1.1, s)), (s, 0.95)):
-        eta = gamma / spectra.largest
+        eta = gamma / float(spectra.largest)
         steps = client_steps(clients, spectra, eta, n_steps)
         path = gram_rounds(clients, steps, start, eta, 10)
         first, last = bottleneck_distances(path[[0, -1]], clients.theta_star)

@@ -21,7 +21,14 @@ from __future__ import annotations
 import numpy as np
 
 from trials.checks import BoolArray, FloatArray
-from trials.experiments.sxy.clients import LOCAL, Clients, draw_grams, step_size
+from trials.experiments.sxy.clients import (
+    LOCAL,
+    Clients,
+    draw_gram_trials,
+    gram_numbers,
+    in_parts,
+    step_sizes,
+)
 from trials.mixed_regression.fed_regression import LocalSpectra
 from trials.mixed_regression.fed_regression_kernels import SpectraArrays, filter_values
 from trials.mixed_regression.gram_rounds import (
@@ -32,7 +39,7 @@ from trials.mixed_regression.gram_rounds import (
 )
 from trials.mixed_regression.settled_kernels import add_all, add_pulls
 from trials.run.cell import Params
-from trials.run.experiment import add_experiment, each_trial
+from trials.run.experiment import add_experiment
 
 COLUMNS = ("smallest", "largest", "noise", "pull", "decrease", "floor_squared", "rows", "step")
 
@@ -64,9 +71,10 @@ def cluster_matrices(
 
 
 def true_sums(clients: GramClients, steps: ClientSteps) -> tuple[FloatArray, FloatArray]:
-    """The same of Gram matrices: K (k, d, d) and pulls (k, d)."""
-    cut, total = clients.bounds[:-1], float(clients.sizes.sum())
-    return np.add.reduceat(steps.maps, cut) / total, np.add.reduceat(steps.shifts, cut) / total
+    """The same of Gram matrices: K (..., k, d, d) and pulls (..., k, d)."""
+    cut, totals = clients.bounds[:-1], clients.sizes.sum(axis=-1)[..., None, None]
+    matrices = np.add.reduceat(steps.maps, cut, axis=-3) / totals[..., None]
+    return matrices, np.add.reduceat(steps.shifts, cut, axis=-2) / totals
 
 
 def are_singular(eigenvalues: FloatArray) -> BoolArray:
@@ -74,31 +82,33 @@ def are_singular(eigenvalues: FloatArray) -> BoolArray:
     return np.asarray(eigenvalues[..., 0] <= 1e-14 * eigenvalues[..., -1])
 
 
-def _one_trial(params: Params, rng: np.random.Generator) -> tuple[float, ...]:
-    clients = draw_grams(params, rng)
+def _simulate_matrices(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
+    clients = draw_gram_trials(params, rng, n_trials)
     spectra = gram_spectra(clients)
-    eta = step_size(params, spectra)
+    eta = step_sizes(params, spectra)
     steps = client_steps(clients, spectra, eta, params["s"] if params["rule"] == "fedavg" else 0)
     matrices, pulls = true_sums(clients, steps)
-    n_rows, smallest = float(clients.sizes.sum()), slice(*clients.bounds[:2])
-    covariance = steps.covariances[smallest].sum(axis=0) / n_rows**2
+    n_rows, smallest = clients.sizes.sum(axis=1), slice(*clients.bounds[:2])
+    covariances = steps.covariances[:, smallest].sum(axis=1) / n_rows[:, None, None] ** 2
     eigenvalues, frames = np.linalg.eigh(matrices)
-    shares = clients.cluster_rows / n_rows
-    lengths = np.linalg.norm(pulls, axis=1)
-    singular = are_singular(eigenvalues[0])
-    variances = np.einsum("ai,ab,bi->i", frames[0], covariance, frames[0])
-    with np.errstate(divide="ignore"):
-        variance = np.inf if singular else float(np.sum(variances / eigenvalues[0] ** 2))
-    norms = np.maximum(eigenvalues[:, -1], 1e-300)
-    return (
-        float((eigenvalues[:, 0] / shares).min()),
-        float((eigenvalues[:, -1] / shares).max()),
-        float((lengths**2 * n_rows / (params["s"] * norms)).max()),
-        float(lengths.max()),
-        float(eta * eigenvalues[:, 0].min()),
-        params["sigma"] ** 2 * variance,
-        float(clients.cluster_rows.min() / params["d"]),
-        eta,
+    own = eigenvalues[:, 0]
+    variances = np.einsum("tai,tab,tbi->ti", frames[:, 0], covariances, frames[:, 0])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        variance = np.where(are_singular(own), np.inf, (variances / own**2).sum(axis=1))
+    shares = clients.cluster_rows / n_rows[:, None]
+    norms = np.maximum(eigenvalues[..., -1], 1e-300)
+    lengths = np.linalg.norm(pulls, axis=-1)
+    return np.column_stack(
+        [
+            (eigenvalues[..., 0] / shares).min(axis=1),
+            (eigenvalues[..., -1] / shares).max(axis=1),
+            (lengths**2 * n_rows[:, None] / (params["s"] * norms)).max(axis=1),
+            lengths.max(axis=1),
+            eta * eigenvalues[..., 0].min(axis=1),
+            params["sigma"] ** 2 * variance,
+            clients.cluster_rows.min(axis=1) / params["d"],
+            eta,
+        ]
     )
 
 
@@ -113,7 +123,7 @@ ROUND_MATRICES = add_experiment(
     name="sxy.round-matrices",
     design=240,
     columns=COLUMNS,
-    simulate=each_trial(_one_trial),
+    simulate=in_parts(_simulate_matrices, gram_numbers),
     parameters=LOCAL,
     block_size=16,
     cost=trial_cost,

@@ -26,21 +26,38 @@ from __future__ import annotations
 
 import numpy as np
 
-from trials.checks import FloatArray, InvalidParameter
-from trials.experiments.sxy.clients import CLIENTS, Clients, draw_clients
+from trials.checks import BoolArray, FloatArray, InvalidParameter
+from trials.experiments.sxy.clients import (
+    CLIENTS,
+    Clients,
+    draw_clients,
+    draw_gram_trials,
+    optima_of,
+)
 from trials.mixed_regression.anchor_groups import group_anchors
-from trials.mixed_regression.batches import MomentBatch
 from trials.mixed_regression.fed_regression import LocalSpectra, local_spectra, run_fed_regression
-from trials.mixed_regression.moment_descent import DescentOptions, run_moment_descent
-from trials.models.matching import bottleneck_distance
-from trials.parameters import Integer, Options
+from trials.mixed_regression.gram_rounds import client_steps, gram_rounds, gram_spectra
+from trials.mixed_regression.subspaces import (
+    orthogonal_iteration,
+    power_iteration,
+    random_basis,
+)
+from trials.models.matching import bottleneck_distance, bottleneck_distances
+from trials.models.run_status import DIVERGENCE_BOUND
+from trials.parameters import Integer, Options, unchecked
 from trials.run.cell import Params
-from trials.run.experiment import add_experiment, each_trial, on_faster_stream
+from trials.run.experiment import add_experiment, on_faster_stream
 
 STARTS = ("zero", "optimum", "mean", "edge")
 SUCCESS = 0.1
 #: The local step of Phase 2 over the largest one that is stable.
 STEP = 0.9
+#: Dimensions up to which Phase 2 runs on Gram matrices.
+MOST_DIMENSIONS = 16
+#: Half steps of Algorithm 3, and steps of an anchor's power iteration.
+_HALF_STEPS, _POWER_STEPS = 8, 12
+_leading, _iterate = unchecked(power_iteration), unchecked(orthogonal_iteration)
+_random_basis, _groups = unchecked(random_basis), unchecked(group_anchors)
 
 
 def subspace_fits(cell: Params) -> None:
@@ -63,53 +80,100 @@ TWO_PHASES = CLIENTS.extended(
 )
 
 
-def phase_one(params: Params, theta_star: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """The centres of the anchors' groups, (k, d), zero where there are fewer groups."""
-    k, d = theta_star.shape
-    m, pairs, anchors = params["fresh"], params["pairs"], params["anchors"]
-    own = theta_star[np.arange(anchors) % k]
+def phase_one(
+    params: Params, theta_star: FloatArray, rng: np.random.Generator, n_trials: int
+) -> FloatArray:
+    """The centres of the anchors' groups in T trials, (T, k, d), zero where there are fewer."""
+    centres = np.zeros((n_trials, *theta_star.shape))
+    for t, anchors in enumerate(descend(params, theta_star, rng, n_trials)):
+        found = _groups(anchors, params["Delta"]).centres[: len(theta_star)]
+        centres[t, : len(found)] = found
+    return centres
 
-    def draw(_t: int) -> MomentBatch:
+
+def descend(
+    params: Params, theta_star: FloatArray, rng: np.random.Generator, n_trials: int
+) -> FloatArray:
+    """The anchors' estimates (T, H, d) after the rounds of Phase 1 in T trials.
+
+    These are those of `run_moment_descent` with alpha = beta = 1, and of all trials at once.  Where
+    k = d, every basis spans the whole space, and the fresh clients are not drawn: an anchor's power
+    iteration starts in a uniformly random direction for any of the bases.
+    """
+    k, d = theta_star.shape
+    n_anchors, n_pairs, sigma = params["anchors"], params["pairs"], params["sigma"]
+    own = theta_star[np.arange(n_anchors) % k]
+    theta = np.tile(_start(params, theta_star), (n_trials, n_anchors, 1))
+    going = np.ones((n_trials, n_anchors), dtype=bool)
+    for _ in range(params["rounds_1"]):
+        t, h = np.nonzero(going)
+        if not t.size:
+            break
+        bases = _bases(params, theta_star, theta, going, rng) if k < d else None
+        first = rng.standard_normal((n_trials, k))[t]
+        rows = rng.standard_normal((t.size, 2 * n_pairs, d))
+        residual = (rows @ (own[h] - theta[t, h])[:, :, None])[:, :, 0]
+        residual += sigma * rng.standard_normal(residual.shape)
+        projected = rows if bases is None else rows @ bases
+        projected *= residual[:, :, None]
+        halves = projected[:, :n_pairs].swapaxes(1, 2), projected[:, n_pairs:]
+        beta, squares = _leading(halves[0] @ halves[1] / n_pairs, first, _POWER_STEPS)
+        along = (projected.sum(axis=1) * beta).sum(axis=1)
+        beta = np.where(along < 0, -1.0, 1.0)[:, None] * beta
+        direction = beta if bases is None else (bases @ beta[:, :, None])[:, :, 0]
+        length = np.sqrt(squares)
+        stepped = theta[t, h] + 0.5 * length[:, None] * direction
+        taken = length > 0.1 * params["Delta"]
+        taken &= np.linalg.norm(stepped, axis=1) <= DIVERGENCE_BOUND
+        theta[t[taken], h[taken]] = stepped[taken]
+        going[t, h] = taken
+    return theta
+
+
+def _start(params: Params, theta_star: FloatArray) -> FloatArray:
+    """The start (d,) of all anchors."""
+    starts = {
+        "zero": np.zeros(theta_star.shape[1]),
+        "optimum": theta_star[0],
+        "mean": theta_star.mean(axis=0),
+        "edge": np.eye(theta_star.shape[1])[0] * np.linalg.norm(theta_star, axis=1).max(),
+    }
+    return np.asarray(starts[params["start"]])
+
+
+def _bases(
+    params: Params,
+    theta_star: FloatArray,
+    theta: FloatArray,
+    going: BoolArray,
+    rng: np.random.Generator,
+) -> FloatArray:
+    """Bases (G, d, k) of the subspaces of the anchors that are going, one trial after the other.
+
+    Each trial draws fresh clients, and its anchors with equal estimates share one iteration.
+    """
+    k, d = theta_star.shape
+    m, found = params["fresh"], []
+    for anchors, still in zip(theta, going, strict=True):
+        if not still.any():
+            continue
         # The moments are sums over the clients, so that these may come cluster by cluster.
         ends = np.cumsum(rng.multinomial(m, np.full(k, 1.0 / k)))
         x, y = rng.standard_normal((2, m, d)), params["sigma"] * rng.standard_normal((2, m))
         for j, end in enumerate(ends):
             cluster = slice(ends[j - 1] if j else 0, end)
             y[:, cluster] += x[:, cluster] @ theta_star[j]
-        rows = rng.standard_normal((anchors, 2 * pairs, d))
-        answers = (rows @ own[:, :, None])[:, :, 0]
-        answers += params["sigma"] * rng.standard_normal(answers.shape)
-        return MomentBatch(
+        distinct, who = np.unique(anchors[still], axis=0, return_inverse=True)
+        residuals = y[:, None] - distinct @ x.swapaxes(1, 2)
+        spans = _iterate(
             first=x[0],
             second=x[1],
-            first_y=y[0],
-            second_y=y[1],
-            anchor_features=rows,
-            anchor_responses=answers,
+            weights=residuals[0] * residuals[1],
+            start=_random_basis(d, k, rng),
+            n_iterations=_HALF_STEPS,
         )
-
-    starts = {
-        "zero": np.zeros(d),
-        "optimum": theta_star[0],
-        "mean": theta_star.mean(axis=0),
-        "edge": np.eye(d)[0] * np.linalg.norm(theta_star, axis=1).max(),
-    }
-    found = run_moment_descent(
-        draw=draw,
-        k=k,
-        start=starts[params["start"]],
-        options=DescentOptions(
-            alpha=1.0,
-            beta=1.0,
-            threshold=0.1 * params["Delta"],
-            n_rounds=params["rounds_1"],
-            subspace_iterations=8,
-            power_iterations=12,
-        ),
-        rng=rng,
-    )
-    centres = group_anchors(found.theta, params["Delta"]).centres[:k]
-    return np.vstack([centres, np.zeros((k - len(centres), d))])
+        found.append(spans.bases[who.reshape(-1)])
+    return np.concatenate(found)
 
 
 def refine(
@@ -128,52 +192,85 @@ def refine(
     return float(bottleneck_distance(found.models, clients.theta_star) / params["Delta"])
 
 
-def random_models(theta_star: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Models (k, d) uniform in the ball that holds the optima."""
+def end_errors(params: Params, starts: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """The distances (6) over Delta, (T, S), that Phase 2 reaches from S starts in each of T trials.
+
+    The starts are (T, S, k, d).  Each trial draws clients, which all its starts share.
+    """
+    if params["d"] <= MOST_DIMENSIONS:
+        return _ends_on_grams(params, starts, rng)
+    ends = np.empty(starts.shape[:2])
+    for t in range(len(starts)):
+        clients = draw_clients(params, rng)
+        spectra = local_spectra(clients.data)
+        ends[t] = [refine(params, clients, spectra, start, params["s"]) for start in starts[t]]
+    return ends
+
+
+def _ends_on_grams(params: Params, starts: FloatArray, rng: np.random.Generator) -> FloatArray:
+    clients = draw_gram_trials(params, rng, len(starts))
+    spectra = gram_spectra(clients)
+    if params["s"] > 1:
+        spectra.decompose()
+    eta = STEP / spectra.largest
+    steps = client_steps(clients, spectra, eta, params["s"])
+    ends = []
+    for each in starts.swapaxes(0, 1):
+        last = gram_rounds(clients, steps, each, eta, params["rounds_2"])[:, -1]
+        ends.append(bottleneck_distances(last, clients.theta_star) / params["Delta"])
+    return np.column_stack(ends)
+
+
+def random_models(
+    theta_star: FloatArray, rng: np.random.Generator, shape: tuple[int, ...] = ()
+) -> FloatArray:
+    """Models (..., k, d) uniform in the ball that holds the optima."""
     k, d = theta_star.shape
     radius = float(np.linalg.norm(theta_star, axis=1).max())
-    x = rng.standard_normal((k, d))
-    lengths = radius * rng.random(k) ** (1.0 / d) / np.linalg.norm(x, axis=1)
-    return np.asarray(x * lengths[:, None])
+    x = rng.standard_normal((*shape, k, d))
+    lengths = radius * rng.random((*shape, k)) ** (1.0 / d) / np.linalg.norm(x, axis=-1)
+    return np.asarray(x * lengths[..., None])
 
 
-def _one_trial(params: Params, rng: np.random.Generator) -> tuple[float, ...]:
-    clients = draw_clients(params, rng)
-    spectra = local_spectra(clients.data)
-    coarse = phase_one(params, clients.theta_star, rng)
-    phases = refine(params, clients, spectra, coarse, params["s"])
-    errors = [
-        refine(params, clients, spectra, random_models(clients.theta_star, rng), params["s"])
-        for _ in range(params["restarts"])
-    ]
-    once, best = errors[0], min(errors)
-    first = bottleneck_distance(coarse, clients.theta_star) / params["Delta"]
-    return phases, first, once, best, *(float(e > SUCCESS) for e in (phases, once, best))
+def _distances(models: FloatArray, theta_star: FloatArray, Delta: float) -> FloatArray:
+    """The distances (6) over Delta, (...), of models (..., k, d)."""
+    found = bottleneck_distances(models.reshape(-1, *theta_star.shape), theta_star)
+    return found.reshape(models.shape[:-2]) / Delta
+
+
+def _simulate_phases(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
+    theta_star = optima_of(params)
+    coarse = phase_one(params, theta_star, rng, n_trials)
+    starts = random_models(theta_star, rng, (n_trials, params["restarts"]))
+    ends = end_errors(params, np.concatenate([coarse[:, None], starts], axis=1), rng)
+    phases, once, best = ends[:, 0], ends[:, 1], ends[:, 1:].min(axis=1)
+    failed = [(errors > SUCCESS).astype(np.float64) for errors in (phases, once, best)]
+    first = _distances(coarse, theta_star, params["Delta"])
+    return np.column_stack([phases, first, once, best, *failed])
 
 
 PHASES = add_experiment(
     name="sxy.two-phases",
     design=247,
     columns=("phases", "coarse", "once", "best", "fail_phases", "fail_once", "fail_best"),
-    simulate=on_faster_stream(each_trial(_one_trial)),
+    simulate=on_faster_stream(_simulate_phases),
     parameters=TWO_PHASES.extended({}, subspace_fits),
     block_size=4,
 )
 
 
-def _one_start(params: Params, rng: np.random.Generator) -> tuple[float, float]:
-    clients = draw_clients(params, rng)
-    start = random_models(clients.theta_star, rng)
-    inside = bottleneck_distance(start, clients.theta_star) <= 0.25 * params["Delta"]
-    error = refine(params, clients, local_spectra(clients.data), start, params["s"])
-    return error, float(inside)
+def _simulate_starts(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
+    theta_star = optima_of(params)
+    starts = random_models(theta_star, rng, (n_trials, 1))
+    inside = _distances(starts, theta_star, params["Delta"]) <= 0.25
+    return np.column_stack([end_errors(params, starts, rng), inside])
 
 
 ONE_START = add_experiment(
     name="sxy.one-start",
     design=248,
     columns=("error", "ball"),
-    simulate=each_trial(_one_start),
+    simulate=_simulate_starts,
     parameters=TWO_PHASES,
     block_size=8,
 )
@@ -182,16 +279,12 @@ ONE_START = add_experiment(
 # -- IFCA with restarts ----------------------------------------------------------------------------
 
 
-def _with_restarts(params: Params, rng: np.random.Generator) -> tuple[float, float, float]:
-    clients = draw_clients(params, rng)
-    spectra = local_spectra(clients.data)
-    errors, n_inside = [], 0
-    for _ in range(params["restarts"]):
-        start = random_models(clients.theta_star, rng)
-        n_inside += bottleneck_distance(start, clients.theta_star) <= 0.25 * params["Delta"]
-        errors.append(refine(params, clients, spectra, start, params["s"]))
-    n_successful = sum(error <= SUCCESS for error in errors)
-    return float(n_successful), float(n_inside), min(errors)
+def _with_restarts(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
+    theta_star = optima_of(params)
+    starts = random_models(theta_star, rng, (n_trials, params["restarts"]))
+    n_inside = (_distances(starts, theta_star, params["Delta"]) <= 0.25).sum(axis=1)
+    errors = end_errors(params, starts, rng)
+    return np.column_stack([(errors <= SUCCESS).sum(axis=1), n_inside, errors.min(axis=1)])
 
 
 def _restart_seconds(cell: Params) -> float:
@@ -204,7 +297,7 @@ RESTARTS = add_experiment(
     name="sxy.restarts",
     design=307,
     columns=("n_successful", "n_inside", "best"),
-    simulate=each_trial(_with_restarts),
+    simulate=_with_restarts,
     parameters=CLIENTS.extended(
         {
             "rounds_2": Integer(1, 10_000, default=80, meaning="rounds of a start"),
