@@ -346,6 +346,50 @@ def test_the_largest_flow_is_that_of_all_blocks_of_pairs(monkeypatch, block, far
     )
 
 
+@pytest.mark.parametrize("block", [1, 10_000])
+@pytest.mark.parametrize("row", [0, 3, 6])
+@pytest.mark.parametrize("tau", [0.0, 0.3])
+def test_a_flow_that_is_no_number_is_below_no_penalty(monkeypatch, block, row, tau):
+    """In whatever block it stands: the largest number would be that of the other flows."""
+    b, y = np.random.default_rng(4).standard_normal((2, 7, 2))
+    monkeypatch.setattr(certificate, "_BLOCK", block)
+    for wrong in (b, y)[: 1 if tau == 0.0 else 2]:
+        kept, wrong[row, 1] = wrong[row, 1], np.nan
+        assert not largest_flow(b, np.ones(7), y, tau) <= 1e300
+        wrong[row, 1] = kept
+    assert largest_flow(b, np.ones(7), y, tau) <= 10.0
+
+
+sizes_of_numbers = st.sampled_from([1e-300, 1e-150, 1.0, 1e10, 1e80, 1e150, 1e160, 1e300, 1.7e308])
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.permutations(range(4)),
+    st.integers(2, 4),
+    st.lists(st.integers(-3, 3), min_size=8, max_size=8),
+    sizes_of_numbers.filter(lambda size: size <= 1e150),
+    sizes_of_numbers | st.just(0.0),
+    st.sampled_from([1e-300, 1e-3, 0.2]),
+)
+def test_no_flows_prove_a_fusion_of_points_that_stay_apart(order, n, parts, size, tau, penalty):
+    """Points at distances of ten or more stay apart below a penalty of 10 / 4, whatever is claimed.
+
+    The flows may overflow, and then their differences are no numbers.
+    """
+    points = np.array([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0], [10.0, 10.0]])
+    children = np.array(order[:n])
+    potentials = size / 3.0 * np.array(parts[: 2 * n], dtype=float).reshape(n, 2)
+    labels = np.arange(4)
+    labels[children] = children[0]
+    centres = [points[labels == j].mean(axis=0) for j in dict.fromkeys(labels.tolist())]
+    proof = Certificate(
+        fusions=(Fusion(children=children, potentials=potentials, strength=tau),),
+        centres=np.array(centres),
+    )
+    assert refused(check_certificate(points, penalty, labels, proof))
+
+
 @pytest.mark.parametrize(("gap", "distinct"), [(3.9, False), (4.1, True)])
 def test_centres_are_distinct_beyond_the_error_of_both(gap, distinct):
     """Two points at D: centres off by e have gradients e, and E = sqrt(2) e must be less than

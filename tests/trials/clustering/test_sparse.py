@@ -161,6 +161,28 @@ def test_few_flows_bound_the_gaps_of_all_penalties(d, connect, share, monkeypatc
     assert 0 < len(knots) < 0.6 * np.count_nonzero(fast.n_clusters > fast.n_clusters[-1])
 
 
+@pytest.mark.parametrize("numbers", [1, 40, 79])
+def test_gaps_are_bounds_however_few_penalties_wait_for_flows(numbers, monkeypatch):
+    """One at a time: the 40 numbers of no second one fit into memory."""
+    points = np.random.default_rng(5).standard_normal((20, 2))
+    weights = neighbour_weights(points, 4, decay=1.0, relative=True, connect="tree")
+    penalties = np.append(np.linspace(0.0, 1.1 * fusing_penalty(points, weights), 40), np.inf)
+    exact = sparse_convex_clustering_path(points, penalties, weights, tolerance=1e-11)
+    waiting, settle = [], Gaps.settle
+    monkeypatch.setattr("trials.clustering.sparse.gaps._MEMORY", numbers)
+    monkeypatch.setattr(
+        Gaps, "settle", lambda self: (waiting.append(len(self._waiting)), settle(self))[1]
+    )
+    found = sparse_convex_clustering_path(points, penalties, weights, flows=False, gaps=True)
+    assert max(waiting) == 1
+    slack = 1e-12 * exact.primal[-1]
+    assert (found.gap >= 0.0).all()
+    assert (found.primal - found.gap <= exact.primal + slack).all()
+    assert (found.primal >= exact.primal - exact.gap - slack).all()
+    assert np.median(found.gap[1:] / found.primal[1:]) <= 1e-5
+    np.testing.assert_array_equal(found.n_clusters, exact.n_clusters)
+
+
 @pytest.mark.parametrize(("n", "neighbours", "count"), [(200, 6, 8), (400, 8, 10)])
 def test_penalties_far_apart_fuse_no_clusters_that_stay_apart(n, neighbours, count):
     # Values extrapolated over so large steps meet where the minimiser's do not: fusing them made

@@ -112,6 +112,22 @@ def test_geometry_is_exact(centers, init, k, d):
     assert np.all(theta_star[..., n_fixed:] == 0)
 
 
+@pytest.mark.parametrize("at_once", [1, 3, 8, 100])
+@pytest.mark.parametrize(("k", "d"), [(3, 5), (4, 3)])
+def test_zero_one_centres_of_every_part_are_those_of_the_stream(monkeypatch, at_once, k, d):
+    """Up to a rotation, which keeps all products: the vectors of the trials in their order."""
+    monkeypatch.setattr(geometry, "_MOST_COORDINATES", at_once * k * d)
+    params = step.STEP.check({"k": k, "d": d, "centers": "bernoulli", "Delta": 3.0})
+    _, theta_star, _ = geometry.draw_geometry(params, np.random.default_rng(7), 8)
+    rng = np.random.default_rng(7)
+    for found in theta_star:
+        plain = mx.bernoulli_vectors(rng, k, d)
+        plain = plain / np.linalg.norm(plain, axis=1, keepdims=True)
+        gaps = [np.linalg.norm(plain[i] - plain[j]) for i in range(k) for j in range(i)]
+        plain = plain * (3.0 / min(gaps))
+        np.testing.assert_allclose(found @ found.T, plain @ plain.T, rtol=0, atol=1e-9)
+
+
 @pytest.mark.statistical
 def test_reduced_random_starts_have_the_ambient_law():
     """The pair's margin, a function of the whole geometry, drawn both ways."""

@@ -270,3 +270,31 @@ def test_a_matrix_that_is_known_is_not_made_again_and_bounds_need_those_of_its_p
     assert cache.intervals[2] is None
     whole = np.linalg.eigvalsh(cache.matrices[0] + cache.matrices[1])[[0, -1]]
     np.testing.assert_allclose(cache.interval(2), whole, rtol=1e-9)
+
+
+@pytest.mark.parametrize("capacity", [2, 9])
+@pytest.mark.parametrize("part", [3, 7, 1024])
+@pytest.mark.parametrize("seed", range(3))
+def test_matrices_of_any_sets_are_sums_over_their_rows(monkeypatch, seed, part, capacity):
+    """Also of clients with more rows than are scaled at once, after unions, and after removals."""
+    monkeypatch.setattr("trials.ifca.normal_matrices._CHUNK_ROWS", part)
+    monkeypatch.setattr("trials.ifca.normal_matrices._MIRROR", max(part % 5, 1))
+    rng = np.random.default_rng(seed)
+    data, _ = draw_problem(seed, rng.integers(1, 12, 9), 2, 4, 1.0, 1)
+    cache = NormalMatrices(data, operator_norms(data))
+    cache.capacity, cache.price = capacity, 10.0 * seed
+    member = rng.random(9) < 0.6
+    for _ in range(8):
+        member = member ^ (rng.random(9) < rng.choice([0.1, 0.6]))
+        made = cache.make(member)
+        assert made or (cache.masks == member).all(axis=1).any()
+        for mask, matrix, vector in zip(cache.masks, cache.matrices, cache.vectors, strict=True):
+            gram, pulled = np.zeros((4, 4)), np.zeros(4)
+            for i in np.flatnonzero(mask):
+                rows = slice(*data.offsets[i : i + 2])
+                x, y = data.features[rows], data.responses[rows]
+                gram, pulled = gram + 2 / len(x) * x.T @ x, pulled + 2 / len(x) * x.T @ y
+            np.testing.assert_allclose(matrix, gram, rtol=0, atol=1e-11)
+            np.testing.assert_allclose(vector, pulled, rtol=0, atol=1e-11)
+        if made:
+            assert (cache.masks[cache.latest] == member).all()
