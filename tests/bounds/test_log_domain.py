@@ -81,7 +81,13 @@ def test_along_one_symbol_a_symbol_without_a_value_is_refused():
         evaluate_log_along(sp.Sum(x**y, (y, 0, x)), "x", {})
 
 
-@pytest.mark.parametrize("expr", [*CANCEL_NOTHING_WHOLE, sp.ceiling(x), sp.floor(x) * y], ids=str)
+#: The first, the second or the last of three is the largest, by size and sign.
+OF_THREE = [sp.Max(x, y, x * y), sp.Min(x, y, 1 / x), x * y * sp.Abs(x)]
+
+
+@pytest.mark.parametrize(
+    "expr", [*CANCEL_NOTHING_WHOLE, sp.ceiling(x), sp.floor(x) * y, *OF_THREE], ids=str
+)
 def test_it_agrees_with_mpmath_on_numbers_of_every_size_and_sign(expr):
     """Or it refuses where the exact value is no real number."""
     exact = sp.lambdify((x, y), expr.doit(), "mpmath")

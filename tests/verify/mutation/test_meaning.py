@@ -11,6 +11,7 @@ import sympy as sp
 from bounds.statement import Assumption, Constant, Term, evaluate
 from tests.verify.mutation.test_mutants import constant, statement
 from verify.mutation.meaning import (
+    _counts,
     change_conditions,
     change_meaning,
     changes_of,
@@ -54,6 +55,29 @@ def test_symbols_that_are_nowhere_positive_or_not_known_stay() -> None:
     assert find_roles([{"a": 0, "b": 2, "c": -1.0, "s": "simplex", "flag": True}]) == {"b": "count"}
     assert find_roles([{"a": np.array([0.1, 0.9])}, {"a": 1.0}]) == {"a": "share"}
     assert find_roles([{"a": np.inf}, {"b": np.nan}]) == {}
+
+
+@pytest.mark.parametrize("where", [0, 1])
+@pytest.mark.parametrize(
+    ("value", "varies"),
+    [
+        (1, False),
+        (2, True),
+        (np.ones(3), False),
+        (np.array([1, 1, 4]), True),
+        (np.full(2, 5), True),
+    ],
+)
+def test_a_count_that_is_one_everywhere_is_no_factor(where, value, varies) -> None:
+    """One value of many that is not one is enough, at any point.  A name that is neither the
+    statement's nor common is no count of it.
+    """
+    points = [{"m": 1, "n": 1, "k": 1, "own": 1, "other": 1, "err": 0.5} for _ in range(2)]
+    for name in ("m", "own", "other"):
+        points[where][name] = value
+    stated = bound(sp.Symbol("own") * n * p)
+    found = _counts(stated, find_roles(points), points)
+    assert found == ({"m": m, "own": sp.Symbol("own")} if varies else {})
 
 
 def test_a_number_of_clusters_becomes_two_and_a_logarithm_a_root() -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from verify.proofs import prover
 from verify.proofs.checker import Goal, Rejected, check, goal_of, holds, slope, smooth
+from verify.proofs.terms import enclose
 
 NUMBERS = st.sampled_from(["0", "1", "-1", "1/2", "-3/2", "2"])
 TERMS = st.recursive(
@@ -150,3 +151,29 @@ def test_the_search_for_a_cover_ends_with_one_that_the_checker_takes_or_with_a_r
     else:
         with pytest.raises(prover.ERRORS):  # a tactic that fails, by any of these
             copy_context().run(searched)
+
+
+LOGARITHMS_OF = st.one_of(
+    st.fractions(Fraction(1, 10**9), 10**9, max_denominator=10**9),
+    st.sampled_from([Fraction(1), Fraction(2), Fraction(1, 2), Fraction(10**6 + 1, 10**6)]),
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(LOGARITHMS_OF)
+def test_limits_of_the_logarithm_of_a_number_hold_and_are_close(value):
+    """Also of negative ones: a limit that is false cannot be proved, and so proves nothing."""
+    limits = prover._lemmas(["log", str(value)])
+    assert [(step["step"], step["relation"]) for step in limits] == [("cut", ">")] * 2
+    below, above = (enclose(step["term"]) for step in limits)
+    assert below > 0
+    assert above > 0
+    assert abs(float((below + above).mid()) - 0.004) < 1e-12  # apart by that much at each value
+
+
+@pytest.mark.parametrize("argument", ["x", ["*", "2", "x"], ["+", "x", ["^", "y", "2"]]])
+def test_other_logarithms_have_a_limit_by_what_they_are_of_and_by_its_inverse(argument):
+    """log t is at most t - 1, and so at least 1 - 1/t.  For exponentials exp t >= 1 + t is all."""
+    says = [(step["says"], step["of"]) for step in prover._lemmas(["log", argument])]
+    assert says == [("log", argument), ("log", ["^", argument, "-1"])]
+    assert prover._lemmas(["exp", argument]) == [{"step": "lemma", "says": "exp", "of": argument}]
