@@ -11,10 +11,13 @@ which a cell meets the relation: the "sufficiently large constant" of the paper.
 
 from __future__ import annotations
 
+import builtins
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from types import CodeType
 from typing import Any, Literal
 
 import mpmath
@@ -436,12 +439,44 @@ def _compile(expr: sp.Expr) -> tuple[tuple[str, ...], Any]:
     """NumPy code for an expression, with the sorted names of its free symbols."""
     symbols = tuple(sorted(expr.free_symbols, key=lambda s: s.name))
     names = tuple(s.name for s in symbols)
-    try:
-        function = sp.lambdify(symbols, expr, "numpy", docstring_limit=0)
-    except NotImplementedError:  # SymPy's message shows classes and options of a printer
-        raise ValueError(f"{plain(expr)} must be built of operations of NumPy") from None
+    function = _function(symbols, expr, "numpy")
     function.__globals__["range"] = _indices
     return names, function
+
+
+def _function(symbols: Sequence[sp.Symbol], expr: sp.Expr, module: str) -> Any:
+    """The code of an expression.  A symbol hides no constant and no function of its name.
+
+    In SymPy's code a symbol pi would take the place of the number, and gamma that of the function.
+    """
+    shared = [s for s in symbols if s.name in _outside(module)]
+    if shared:
+        new = {s: sp.Symbol(f"{s.name}__") for s in shared}
+        own = tuple(new.get(s, s) for s in symbols)
+        renamed = _code(own, expr.xreplace(new), module)
+        if {s.name for s in shared} & _globals_of(renamed.__code__):
+            return renamed
+    return _code(symbols, expr, module)
+
+
+def _code(symbols: Sequence[sp.Symbol], expr: sp.Expr, module: str) -> Any:
+    try:
+        return sp.lambdify(symbols, expr, module, docstring_limit=0)
+    except (NotImplementedError, KeyError):  # their messages show classes and options of a printer
+        raise ValueError(f"{plain(expr)} must be built of operations of NumPy") from None
+
+
+@lru_cache(maxsize=2)
+def _outside(module: str) -> frozenset[str]:
+    """The names that an expression's code can use without being given them."""
+    given = sp.lambdify((), sp.Integer(0), module).__globals__
+    return frozenset((*given, *dir(builtins), *dir(math)))
+
+
+def _globals_of(code: CodeType) -> set[str]:
+    """The names from outside that a function's code uses, and the sums in it."""
+    inner = (part for part in code.co_consts if isinstance(part, CodeType))
+    return {*code.co_names}.union(*map(_globals_of, inner))
 
 
 def _indices(first: Any, end: Any) -> range:
@@ -483,6 +518,10 @@ def evaluate(expr: sp.Expr, values: Values) -> Any:
         raise ZeroDivisionError(
             f"{plain(expr)} divides by zero at {_given(names, values)}"
         ) from None
+    except (TypeError, AttributeError):  # NumPy has no functions of SymPy's numbers
+        if not any(isinstance(value, sp.Basic) for value in arguments):
+            raise
+        return evaluate(expr, {**values, **dict(zip(names, map(_plain_number, arguments)))})
     except NameError:  # a function of SymPy that NumPy has not
         raise ValueError(f"{plain(expr)} must be built of operations of NumPy") from None
     if isinstance(found, _NUMBER) and found == found:
@@ -492,6 +531,14 @@ def evaluate(expr: sp.Expr, values: Values) -> Any:
         given = _given(names, values)
         raise ValueError(f"{plain(expr)} must be a real number; it is not at {given}")
     return found
+
+
+def _plain_number(value: Any) -> Any:
+    """A number of SymPy or NumPy as one of Python, complex where it is.  Others are unchanged."""
+    if isinstance(value, sp.Basic):
+        found = complex(value)
+        return found.real if found.imag == 0 else found
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _given(names: Sequence[str], values: Values) -> str:
@@ -509,7 +556,7 @@ def _is_nan(value: Any) -> bool:
 @lru_cache(maxsize=1024)
 def _compiled_mp(expr: sp.Expr) -> tuple[tuple[str, ...], Any]:
     symbols = tuple(sorted(expr.free_symbols, key=lambda s: s.name))
-    function = sp.lambdify(symbols, expr, "mpmath", docstring_limit=0)
+    function = _function(symbols, expr, "mpmath")
     function.__globals__["range"] = _exact_indices
     return tuple(s.name for s in symbols), function
 
@@ -520,7 +567,7 @@ def evaluate_mp(expr: sp.Expr, values: Values) -> Any:
     missing = [name for name in names if name not in values]
     if missing:
         raise KeyError(f"no value for {', '.join(missing)}; given: {', '.join(sorted(values))}")
-    return mpmath.mpf(function(*(mpmath.mpf(values[name]) for name in names)))
+    return mpmath.mpf(function(*(mpmath.mpf(_plain_number(values[name])) for name in names)))
 
 
 @lru_cache(maxsize=4096, typed=True)

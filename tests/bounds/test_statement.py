@@ -330,3 +330,40 @@ def test_a_division_by_zero_names_the_expression_and_the_values():
     x = sp.Symbol("x")
     with pytest.raises(ZeroDivisionError, match=r"1/x divides by zero at x=0.0"):
         evaluate(1 / x, {"x": 0.0})
+
+
+@pytest.mark.parametrize(
+    ("name", "expr", "at"),
+    [
+        ("pi", sp.pi, math.pi),
+        ("e", sp.E, math.e),
+        ("euler_gamma", sp.EulerGamma, 0.5772156649015329),
+        ("catalan", sp.Catalan, 0.915965594177219),
+        ("exp", sp.exp(2), math.exp(2)),
+        ("gamma", sp.gamma(sp.Symbol("x")), math.gamma(1.5)),
+        ("sqrt", sp.sqrt(sp.Symbol("x")), math.sqrt(1.5)),
+        ("maximum", sp.Max(sp.Symbol("x"), 1), 1.5),
+        ("max", sp.Max(sp.Symbol("x"), 1), 1.5),
+        ("mpf", sp.Symbol("x") / 3, 0.5),
+        ("sum", sp.Sum(sp.Symbol("i"), (sp.Symbol("i"), 1, sp.Symbol("n"))), 6.0),
+        ("range", sp.Sum(sp.Symbol("i"), (sp.Symbol("i"), 1, sp.Symbol("n"))), 6.0),
+    ],
+)
+@pytest.mark.parametrize("evaluated", [evaluate, evaluate_mp])
+def test_a_symbol_takes_the_place_of_no_constant_and_of_no_function(evaluated, name, expr, at):
+    """The symbol pi beside the number pi was the number as well: 1.25^2 for 1.25 pi."""
+    values = {"x": 1.5, "n": 3, name: 1.25}
+    assert float(evaluated(expr * sp.Symbol(name), values)) == pytest.approx(1.25 * at)
+    assert float(evaluated(expr + sp.Symbol(name), values)) == pytest.approx(1.25 + at)
+
+
+def test_numbers_of_other_libraries_are_evaluated():
+    x = sp.Symbol("x")
+    assert evaluate(sp.log(x), {"x": sp.Rational(1, 2)}) == pytest.approx(-math.log(2))
+    assert evaluate_mp(x / 2, {"x": np.int64(7)}) == 3.5
+
+
+@pytest.mark.parametrize("evaluated", [evaluate, evaluate_mp])
+def test_an_infinity_without_a_sign_is_no_missing_value(evaluated):
+    with pytest.raises(ValueError, match="must be built of operations of NumPy"):
+        evaluated(sp.log(sp.Integer(0)) * sp.Symbol("x"), {"x": 2.0})
