@@ -521,7 +521,7 @@ def evaluate(expr: sp.Expr, values: Values) -> Any:
     except (TypeError, AttributeError):  # NumPy has no functions of SymPy's numbers
         if not any(isinstance(value, sp.Basic) for value in arguments):
             raise
-        return evaluate(expr, {**values, **dict(zip(names, map(_plain_number, arguments)))})
+        return evaluate(expr, {**values, **{name: _plain_number(values[name]) for name in names}})
     except NameError:  # a function of SymPy that NumPy has not
         raise ValueError(f"{plain(expr)} must be built of operations of NumPy") from None
     if isinstance(found, _NUMBER) and found == found:

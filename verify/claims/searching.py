@@ -12,7 +12,9 @@ and the direction of a violation are not typed again.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -36,8 +38,10 @@ from verify.proofs.propositions import (
     Proposition,
     Reduction,
     Sizes,
+    decimal,
     substituted,
     undeclared,
+    unmet,
 )
 from verify.proofs.terms import Term, enclose, evaluated, from_sympy, rational
 
@@ -49,6 +53,8 @@ Observed: TypeAlias = sp.Expr | Callable[[Point], float | Limits]
 Constants: TypeAlias = Mapping[str, float] | Callable[[Statement], Mapping[str, float]]
 #: The share below which two sides differ by rounding, where both have fifty digits.
 _ROUNDING = "1e-30"
+#: Points at which symbols are compared with what SymPy assumes of them.
+_DECLARED = 32
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,12 +153,17 @@ def search(
     proof : the proof that goes with a counterexample of a false statement.
     present : figures and sentences of the result.
     """
+    if not (isinstance(observed, sp.Expr) or callable(observed)):
+        raise InvalidParameter(
+            f"{statement.id}: observed={observed!r:.60} must be an expression of SymPy or a "
+            "function"
+        )
     given = dict((constants(statement) if callable(constants) else constants) or {})
 
     def symbols(point: Point) -> dict[str, Any]:
         return {**at(point), **given}
 
-    _require_declared(statement, observed, domain if at is dict else {}, everywhere)
+    _require_declared(statement, observed, domain, at, everywhere)
     sizes = everywhere if isinstance(everywhere, Sizes) else Sizes(up_to="", each=())
     is_formula = isinstance(observed, sp.Expr)
     expr = _right_side(statement, given, measure)
@@ -193,27 +204,48 @@ def _require_declared(
     statement: Statement,
     observed: Observed,
     domain: Domain | Ranges,
+    at: Callable[[Point], Mapping[str, Any]],
     everywhere: Everywhere | Reduction | Sizes | None,
 ) -> None:
-    r"""Refuse a symbol whose assumptions in SymPy do not hold in all of its range.
+    r"""Refuse a symbol whose assumptions in SymPy do not hold in all of its range, or at a point.
 
     SymPy has simplified an expression of such a symbol already, e.g. :math:`\sqrt{x^2}` to x where
     x is declared positive, so that another statement would be tried.
     """
-    box = as_domain(domain) if domain else None
-    ranges = box.ranges if isinstance(box, Box) else {}
+    box = as_domain(domain)
+    ranges = box.ranges if isinstance(box, Box) and at is dict else {}
     sides = [*(each.expr for each in statement.terms),
              *(side for a in statement.assumptions for side in (a.left, a.right)),
              *([observed] if isinstance(observed, sp.Expr) else [])]  # fmt: skip
     if isinstance(everywhere, Everywhere | Reduction):
         ranges = {**ranges, **everywhere.ranges}
         sides += [side for side in (everywhere.left, everywhere.right) if side is not None]
-    for symbol in sorted({s for side in sides for s in side.free_symbols}, key=str):
+    used = sorted({s for side in sides for s in sp.sympify(side).free_symbols}, key=str)
+    for symbol in used:
         if str(symbol) in ranges and (word := undeclared(symbol, ranges[str(symbol)])):
             raise InvalidParameter(
                 f"{statement.id}: the symbol {symbol} is declared {word} in SymPy, and its range "
                 "holds other numbers; declare it without assumptions"
             )
+    own = [symbol for symbol in used if symbol.assumptions0.keys() - {"commutative"}]
+    for values in _values_of(at, box) if own and at is not dict else ():
+        for symbol in own:
+            if symbol.name in values and (word := unmet(symbol, values[symbol.name])):
+                raise InvalidParameter(
+                    f"{statement.id}: the symbol {symbol} is declared {word} in SymPy, and it is "
+                    f"{float(values[symbol.name]):.6g} at a point of the domain; declare it "
+                    "without assumptions"
+                )
+
+
+def _values_of(
+    at: Callable[[Point], Mapping[str, Any]], domain: Domain
+) -> Iterator[Mapping[str, Any]]:
+    """The symbols at some points of a domain, at extreme ones first."""
+    rng = np.random.default_rng(0)
+    for point in (*domain.corners(rng, _DECLARED), *domain.sample(rng, _DECLARED)):
+        with suppress(ArithmeticError, ValueError):  # it has no symbols there
+            yield at(point)
 
 
 def _is_provable(
@@ -318,28 +350,80 @@ def _proposition(
 _NO_FORMULA = (TypeError, LookupError, AttributeError, ValueError)
 
 
-class _Coordinate(sp.Symbol):  # type: ignore[misc]
-    """A coordinate that does not tell whether it is a number or a word.
+class _Formula:
+    """A coordinate, or what arithmetic makes of some, as an expression.
 
-    A function that asks has one formula for it and another one for the other coordinates.
+    It does not tell whether it is some number or word, nor whether it is zero: a function that asks
+    has one formula for it and another one for the others.  So it is no symbol of SymPy, where each
+    of these questions has an answer, and it cannot be looked up in a table.
     """
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, sp.Basic):
-            raise TypeError(f"{self} is compared with {other!r}")
-        return bool(super().__eq__(other))
+    __array_ufunc__ = None  # an operation with a number of NumPy is made here
+    __hash__ = None  # type: ignore[assignment]
 
-    __hash__ = sp.Symbol.__hash__
+    def __init__(self, expr: Any) -> None:
+        self.expr = sp.sympify(expr)
+
+    def __eq__(self, other: object) -> bool:
+        raise TypeError(f"{self.expr} is compared with {other!r}")
+
+    __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __eq__
+
+    def __bool__(self) -> bool:
+        raise TypeError(f"{self.expr} may be zero or not")
+
+    def _with(
+        self, operation: Callable[[Any, Any], Any], other: Any, turned: bool = False
+    ) -> _Formula:
+        sides = self.expr, _plain_expression(other)
+        return _Formula(operation(*(sides[::-1] if turned else sides)))
+
+    def __add__(self, other: Any) -> _Formula:
+        return self._with(operator.add, other)
+
+    def __radd__(self, other: Any) -> _Formula:
+        return self._with(operator.add, other, turned=True)
+
+    def __sub__(self, other: Any) -> _Formula:
+        return self._with(operator.sub, other)
+
+    def __rsub__(self, other: Any) -> _Formula:
+        return self._with(operator.sub, other, turned=True)
+
+    def __mul__(self, other: Any) -> _Formula:
+        return self._with(operator.mul, other)
+
+    def __rmul__(self, other: Any) -> _Formula:
+        return self._with(operator.mul, other, turned=True)
+
+    def __truediv__(self, other: Any) -> _Formula:
+        return self._with(operator.truediv, other)
+
+    def __rtruediv__(self, other: Any) -> _Formula:
+        return self._with(operator.truediv, other, turned=True)
+
+    def __pow__(self, other: Any) -> _Formula:
+        return self._with(operator.pow, other)
+
+    def __rpow__(self, other: Any) -> _Formula:
+        return self._with(operator.pow, other, turned=True)
+
+    def __neg__(self) -> _Formula:
+        return _Formula(-self.expr)
+
+    def __abs__(self) -> _Formula:
+        return _Formula(abs(self.expr))
+
+
+def _plain_expression(value: Any) -> Any:
+    """The expression of a formula.  Others are unchanged."""
+    return value.expr if isinstance(value, _Formula) else value
 
 
 def _formulas(at: Callable[[Point], Mapping[str, Any]], ranges: Ranges) -> dict[str, Any]:
     """The statement's symbols as expressions of the coordinates."""
-    own = {name: _Coordinate(name) for name in ranges}
-    plain = {each: sp.Symbol(name) for name, each in own.items()}
-    return {
-        name: value.xreplace(plain) if isinstance(value, sp.Basic) else value
-        for name, value in at(own).items()
-    }
+    found = at({name: _Formula(sp.Symbol(name)) for name in ranges})
+    return {name: _plain_expression(value) for name, value in found.items()}
 
 
 def _assumed(
@@ -387,8 +471,8 @@ def _reduced(
 
 
 def _exact(constants: Mapping[str, float]) -> dict[str, sp.Rational]:
-    """Constants as the decimals that they are written as."""
-    return {name: sp.Rational(repr(float(value))) for name, value in constants.items()}
+    """Constants as the decimals that they are written as, fractions as they are."""
+    return {name: sp.Rational(decimal(value)) for name, value in constants.items()}
 
 
 def _shares(constants: Mapping[str, float]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from verify.evidence import Verdict, proof_mark
 from verify.papers import catalogue
 from verify.plan import Planned, plan
 from verify.procedures.base import PROFILES
+from verify.procedures.search import Search
 from verify.proofs.certificate import NotProved
 from verify.proofs.certificate import check as check_refutation
 from verify.proofs.checker import Rejected, check
@@ -62,7 +63,7 @@ def prove_claims(
                 say(f"{name}  {told}  {time.perf_counter() - start:.1f} s")
             continue
         propositions = propositions_of(planned.procedure)
-        unwritten = _unwritten(propositions)
+        unwritten = _void(planned) or _unwritten(propositions)
         made = [prove(name, each, shelf) for each in propositions if not unwritten]
         paths = [path for path in made if path is not None]
         whole = bool(paths) and len(paths) == len(made)
@@ -77,6 +78,13 @@ def prove_claims(
             say(f"{name}  {told}  {time.perf_counter() - start:.1f} s")
     if as_json:
         print_json(found)
+
+
+def _void(planned: Planned) -> str:
+    """That nothing meets the assumptions: a certificate would prove anything then."""
+    procedure = planned.procedure
+    possible = not isinstance(procedure, Search) or procedure.is_possible()
+    return "" if possible else "no point of its search meets the assumptions"
 
 
 def _unwritten(propositions: Sequence[Proposition]) -> str:

@@ -242,6 +242,13 @@ class Box:
                 halves[f"{name} {spell_range(half)}"] = part
         return halves
 
+    def nearest(self, point: Point) -> Point:
+        """The point with each number at the nearest end where it lies out of its range.
+
+        A value that a choice has not is replaced by its first one, a fraction of a count rounded.
+        """
+        return {name: _nearest(r, point[name]) for name, r in self.ranges.items()}
+
     def contains(self, point: Point) -> bool:
         """Whether every parameter lies in its range."""
         return all(_holds(r, point[name]) for name, r in self.ranges.items())
@@ -330,6 +337,13 @@ def _halves(r: Range) -> tuple[Range, ...]:
         return replace(r, high=last), replace(r, low=last + 1)
     middle_value = r.at(0.5)
     return replace(r, high=middle_value), replace(r, low=middle_value)
+
+
+def _nearest(r: Range, value: Any) -> Any:
+    if isinstance(r, Choice):
+        return value if value in r.values else r.values[0]
+    inside = min(max(value, r.low), r.high)
+    return round(inside) if isinstance(r, IntRange) else float(inside)
 
 
 def _holds(r: Range, value: Any) -> bool:

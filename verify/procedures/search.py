@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
@@ -15,7 +16,7 @@ import sympy as sp
 from bounds.render import latex
 from trials.checks import InvalidParameter
 from trials.run.engine import Demand
-from verify.decisions.domain import Domain, Ranges, as_domain
+from verify.decisions.domain import Box, Domain, Ranges, as_domain
 from verify.decisions.measures import LOG_RATIO
 from verify.decisions.search import (
     DIGITS,
@@ -38,6 +39,8 @@ FAR = 10.0
 _POINTS = 20  # of a fingerprint
 _VISITED = 100  # points at which a search shows where it was
 _SAMPLED = 256  # points that show which conditions the domain can break
+_CORNERS = 16  # at which the formulas of a proof are compared
+_SIMPLE = (0.0, 1.0, -1.0, 2.0, 0.5)  # values at which a formula may have a case of its own
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,6 +201,7 @@ class Search(Procedure):
 
     def decide(self, _store: Trials, level: float) -> Evidence:
         """REFUTED with a simplified counterexample, or SUPPORTED when the search found none."""
+        as_domain(self.domain).check()
         proved = self._prove()
         if proved is not None and self.proof_is_enough:
             return self._by_proof(proved, level)
@@ -294,12 +298,24 @@ class Search(Procedure):
             self._proved(each)
             for each in (self.instances if self.proposition is None else [self.proposition])
         ]
-        if not found or None in found:
+        if not found or None in found or not self._is_of_some_size():
             return None
         first, *others = (each for each in found if each is not None)
         if not self.instances:
             return first
         return {**first, "up_to": self.up_to, "others": others}
+
+    def _is_of_some_size(self) -> bool:
+        """Whether one of the sizes is that of a point, where the statement is proved size by size.
+
+        Large sizes are rare among the points.
+        """
+        points = as_domain(self.domain).sample(np.random.default_rng(1), _SAMPLED)
+        inside = filter(self.is_inside, points if self.instances else ())
+        spoken = (
+            each.at(p, self.symbols(p)) is not None for p in inside for each in self.instances
+        )
+        return not self.instances or any(spoken)
 
     def _proved(self, proposition: Proposition) -> dict[str, Any] | None:
         """A proposition's certificate, after its formulas were compared at some points."""
@@ -307,26 +323,83 @@ class Search(Procedure):
             proved = stored(proposition)
         except InvalidParameter:  # an operation that the checker does not know, such as pi
             return None
-        if proved is not None:
-            points = as_domain(self.domain).sample(np.random.default_rng(1), _SAMPLED)
-            inside = list(filter(self.is_inside, points))
-            if not inside and not self._is_possible():
-                return None  # the assumptions hold nowhere, and then the search says so
-            if any(proposition.is_narrower(p, self.symbols(p)) for p in inside):
-                return None  # the proof is of fewer points, such as those of a narrower condition
-            try:
-                self.compare(proposition, inside[:_POINTS])
-            except InvalidParameter:
-                if proposition.reduction is None:
-                    raise
-                return None  # the statement is no longer the one that was reduced
-        return proved
+        return proved if proved is not None and self._is_of_all(proposition) else None
 
-    def _is_possible(self) -> bool:
+    def _is_of_all(self, proposition: Proposition) -> bool:
+        """Whether a proposition says what the search tries, at the points that are looked at.
+
+        It is false where no point meets the assumptions, where the proposition is of fewer points,
+        such as those of a narrower condition, or of none of them, and where a side has no value at
+        one of them: the proof is of terms that were simplified.
+        """
+        points = as_domain(self.domain).sample(np.random.default_rng(1), _SAMPLED)
+        inside = list(filter(self.is_inside, points))
+        extreme = self._extremes(proposition, inside[:1])
+        known = inside or extreme or list(islice(filter(self.is_inside, self._first()), 1))
+        looked = (*inside, *extreme)
+        if any(proposition.is_narrower(p, self.symbols(p)) for p in looked):
+            return False
+        try:
+            n_compared = self.compare(proposition, known[:_POINTS])
+            others = (self.compare(proposition, [point]) for point in known[_POINTS:])
+            if n_compared == 0 and not self.instances and not any(others):
+                return False
+            for point in extreme:
+                with suppress(ArithmeticError):
+                    self.compare(proposition, [point])
+        except InvalidParameter:
+            if proposition.reduction is None:
+                raise
+            return False  # the statement is no longer the one that was reduced
+        return all(self._says(proposition, point) for point in (*known[:_POINTS], *extreme))
+
+    def _says(self, proposition: Proposition, point: Point) -> bool:
+        """Whether a proposition of formulas is of a point, at which the search has both sides."""
+        if proposition.reduction is not None or proposition.arrays is not None:
+            return True
+        own = {**point, **self.symbols(point)}
+        return self._has_sides(point) and not proposition.leaves_out(own)
+
+    def _has_sides(self, point: Point) -> bool:
+        """Whether both sides have a value at a point, in floats or with many digits."""
+        for value in (self.violation, self.recheck):
+            with np.errstate(all="ignore"), suppress(ArithmeticError, ValueError, TypeError):
+                if value is not None and not math.isnan(value(point)):
+                    return True
+        return False
+
+    def _extremes(self, proposition: Proposition, start: Sequence[Point]) -> list[Point]:
+        """Points inside at ends of ranges, at small whole numbers, and with equal coordinates."""
+        domain = as_domain(self.domain)
+        formulas = proposition.reduction is None and proposition.arrays is None
+        if not (formulas and isinstance(domain, Box)):
+            return []
+        found = [*domain.corners(np.random.default_rng(2), _CORNERS)]
+        found += [domain.nearest(dict.fromkeys(domain.ranges, value)) for value in _SIMPLE]
+        found += [
+            domain.nearest({**point, name: value})
+            for point in start
+            for name in domain.ranges
+            for value in _SIMPLE
+        ]
+        return [point for point in found if self._is_surely_inside(point)]
+
+    def _is_surely_inside(self, point: Point) -> bool:
+        """Whether a point meets the constraints, which are defined there."""
+        try:
+            return self.is_inside(point)
+        except (ArithmeticError, ValueError):
+            return False
+
+    def is_possible(self) -> bool:
         """Whether the first points that a search tries hold one that meets the constraints."""
+        return any(map(self.is_inside, self._first()))
+
+    def _first(self) -> Iterator[Point]:
+        """The points that a search tries first."""
         domain, rng = as_domain(self.domain), np.random.default_rng(self.seed)
-        corners = domain.corners(rng, self.budget)
-        return any(map(self.is_inside, (*corners, *domain.sample(rng, self.budget))))
+        yield from domain.corners(rng, self.budget)
+        yield from domain.sample(rng, self.budget)
 
     def compare(self, proposition: Proposition, points: Sequence[Point]) -> int:
         """Refuse a proposition whose sides are not those of the search, or no worse ones.

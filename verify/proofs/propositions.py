@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
+from numbers import Rational, Real
 from typing import Any
 
 import mpmath
@@ -170,6 +171,8 @@ class Proposition:
         InvalidParameter
             When an expression has a symbol without a range, or an operation that is not known.
         """
+        if self.relation not in _RELATIONS:
+            raise InvalidParameter(f"{self.relation} is no relation between numbers")
         sides = [neutral(self.left), neutral(self.right)]
         if self.relation == r"\le":
             sides.reverse()
@@ -255,6 +258,19 @@ class Proposition:
         found = self.at(point, symbols)  # a quantity may have the name of a coordinate
         return found is not None and any(_is_out(found[n], self.ranges[n]) for n in out)
 
+    def leaves_out(self, values: Mapping[str, Any]) -> bool:
+        """Whether values do not meet what is given, by more than rounding, or it cannot be told.
+
+        Of quantities and of arrays `missed` tells it.
+        """
+        if self.reduction is not None or self.arrays is not None:
+            return False
+        try:
+            sides = [(self.value(a, values), self.value(b, values)) for a, b, _ in self.assumptions]
+        except (ArithmeticError, LookupError, ValueError):
+            return True
+        return any(a < b - 1e-9 * max(abs(a), abs(b)) for a, b in sides)
+
     def missed(self, values: Mapping[str, Any]) -> str:
         """The range or the relation of quantities that values do not meet, empty without one."""
         if self.reduction is None and self.arrays is None:
@@ -299,20 +315,26 @@ def _ends(name: str, r: Range) -> Iterator[tuple[tuple[str, str, str], bool]]:
 
     These do: a sign, the first value of a count, and the ends 0 and 1 of a share or of a ratio.
     """
-    if isinstance(r, Choice) and any(isinstance(value, str) for value in r.values):
+    if isinstance(r, Choice) and not all(isinstance(value, Real) for value in r.values):
         raise InvalidParameter(f"{name} must be a number")
     low, high = (min(r.values), max(r.values)) if isinstance(r, Choice) else (r.low, r.high)
     positive = isinstance(r, LogInterval) or low > 0
     if positive:
         yield (">", name, "0"), True
     if math.isfinite(low) and not (positive and low == 0):
-        yield (">=", name, _decimal(low)), low in (0, 1) or isinstance(r, IntRange)
+        yield (">=", name, decimal(low)), low in (0, 1) or isinstance(r, IntRange)
     if math.isfinite(high):
-        yield (">=", _decimal(high), name), high == 1 and isinstance(r, Interval)
+        yield (">=", decimal(high), name), high == 1 and isinstance(r, Interval)
 
 
-def _decimal(value: float) -> str:
-    return str(Fraction(repr(value)))
+def decimal(value: Any) -> str:
+    """A whole number or a fraction as it is, another number as the decimal that it is printed as.
+
+    Numbers of NumPy and SymPy are read like those of Python.
+    """
+    if isinstance(value, Rational):
+        return str(Fraction(int(value.numerator), int(value.denominator)))
+    return str(Fraction(repr(float(value))))
 
 
 def substituted(expr: Any, at: Mapping[str, Any], ranges: Ranges) -> sp.Expr:
@@ -356,7 +378,7 @@ def _is_room(first: sp.Expr, last: sp.Expr, ranges: Ranges) -> bool:
 def undeclared(symbol: sp.Symbol, r: Range) -> str:
     """An assumption of a symbol that some number of its range does not meet, empty without one."""
     values = r.values if isinstance(r, Choice) else (r.low, r.high)
-    if any(isinstance(value, str) for value in values):
+    if not values or not all(isinstance(value, Real) for value in values):
         return ""
     low, high = min(values), max(values)
     above = low > 0 or isinstance(r, LogInterval)
@@ -373,4 +395,35 @@ def undeclared(symbol: sp.Symbol, r: Range) -> str:
         "odd": whole and low == high and low % 2 == 1,
     }
     declared = symbol.assumptions0
-    return next((word for word, met in has.items() if not met and declared.get(word)), "")
+    wrong = (word for word, met in has.items() if not met and declared.get(word))
+    some = (unmet(symbol, value) for value in _some_of(r, low, high))
+    return next(wrong, "") or next(filter(None, some), "")
+
+
+def unmet(symbol: sp.Symbol, value: Any) -> str:
+    """An assumption of a symbol that a number does not meet, empty without one."""
+    if not isinstance(value, Real) or not math.isfinite(value):
+        return ""
+    number = sp.Rational(*float(value).as_integer_ratio())
+    for word, declared in sorted(symbol.assumptions0.items(), key=_by_simplicity):
+        if getattr(number, f"is_{word}", None) is (not declared):
+            return word if declared else f"not {word}"
+    return ""
+
+
+def _by_simplicity(assumption: tuple[str, bool]) -> tuple[bool, int]:
+    """What is declared to hold comes first, in short words."""
+    word, declared = assumption
+    return not declared, len(word)
+
+
+def _some_of(r: Range, low: Any, high: Any) -> Iterator[Any]:
+    """Numbers of a range: its values, or its ends, its middle and some whole numbers."""
+    if isinstance(r, Choice):
+        yield from r.values
+        return
+    first = math.ceil(low) if math.isfinite(low) else 0
+    middle = low + (high - low) // 2 if isinstance(r, IntRange) else low + (high - low) / 2
+    for value in (low, high, middle, *range(-1, 5), *range(first, first + 4)):
+        if low <= value <= high and (value > 0 or not isinstance(r, LogInterval)):
+            yield value

@@ -7,6 +7,7 @@ that the enclosure is that of the written value.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
@@ -145,6 +146,16 @@ def checkers(term: Term) -> Term:
     return [op, *parts]
 
 
+def _require_double(value: sp.Float) -> None:
+    """Refuse a number with more digits than a float has, or beyond its range: it would be another.
+
+    1 - 10^-22 would be read as 1, and 10^-400 as 0.
+    """
+    near = float(value)
+    if not math.isfinite(near) or sp.Float(near)._mpf_ != value._mpf_:
+        raise InvalidParameter(f"{str(value)[:60]} is no float; write it as a sp.Rational")
+
+
 def _converted(expr: sp.Expr, values: Mapping[str, Any] | None) -> Term:
     if expr.is_Symbol and values is None:
         return str(expr.name)
@@ -155,6 +166,7 @@ def _converted(expr: sp.Expr, values: Mapping[str, Any] | None) -> Term:
     if expr.is_Rational:
         return f"{expr.p}/{expr.q}" if expr.q != 1 else str(expr.p)
     if expr.is_Float:
+        _require_double(expr)
         return rational(float(expr)) if values is not None else rational(repr(float(expr)))
     if expr is sp.E:
         return ["exp", "1"]

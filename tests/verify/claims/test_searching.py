@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import sympy as sp
 
@@ -337,3 +338,94 @@ def test_only_a_search_that_found_nothing_says_how_far_it_stayed_from_the_bound(
     assert above.verdict is Verdict.REFUTED
     assert "never closer" not in above.summary
     assert "never closer than 1/50 of the bound" in below.summary
+
+
+TABLE = {7: 100}
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda n: n or 1,
+        lambda n: 100 if n - 7 == 0 else n,
+        lambda n: 100 if 2 * n != 14 else n,
+        lambda n: TABLE.get(n, n),
+        lambda n: 100 if n in {7} else n,
+        lambda n: n if n * 1 else 5,
+        lambda n: max(n, 7),
+    ],
+)
+def test_a_symbol_that_asks_for_its_coordinate_is_no_formula(made):
+    """Each is n in SymPy, where n - 7 == 0 is false and n is neither zero nor in a table."""
+    found = search(
+        _about(x, y), PROFILE, y, {"n": IntRange(0, 10**6)},
+        at=lambda p: {"x": p["n"], "y": made(p["n"])},
+    )  # fmt: skip
+    assert found.proposition is None
+
+
+def test_arithmetic_of_coordinates_is_a_formula():
+    n, m = sp.symbols("n m")
+    found = search(
+        _about(y, x), PROFILE, y, {"n": Interval(1.0, 2.0), "m": Interval(1.0, 2.0)},
+        at=lambda p: {
+            "x": 2 ** p["n"] / (1 - p["m"]) - p["n"] / 3 + np.float64(2.0) * p["n"],
+            "y": -abs(p["m"] ** 2 + m0 * p["n"]) / sp.Integer(5),
+        },
+    ).proposition  # fmt: skip
+    assert sp.simplify(found.right - (2**n / (1 - m) - n / 3 + 2.0 * n)) == 0
+    assert sp.simplify(found.left + sp.Abs(m**2 + n / 2) / 5) == 0
+
+
+m0 = sp.Rational(1, 2)
+
+
+@pytest.mark.parametrize(
+    ("word", "offset"), [("positive", 5.0), ("nonnegative", 1e-3), ("integer", 0.0)]
+)
+def test_a_symbol_is_what_sympy_takes_it_for_at_each_point(word, offset):
+    """The coordinate is in its range, and the symbol, which is made of it, is not."""
+    declared = sp.Symbol("x", **{word: True})
+    with pytest.raises(InvalidParameter, match=f"x is declared {word} in SymPy, and it is"):
+        search(
+            _about(declared, y), PROFILE, sp.ceiling(declared), {"a": Interval(0.0, 10.0)},
+            at=lambda p: {"x": p["a"] - offset, "y": p["a"]},
+        )  # fmt: skip
+    search(
+        _about(declared, y), PROFILE, sp.ceiling(declared), {"a": IntRange(1, 10)},
+        at=lambda p: {"x": p["a"], "y": p["a"]},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("declared", "r"),
+    [
+        ({"zero": False}, Interval(-1.0, 1.0)),
+        ({"negative": False}, Interval(-1.0, 1.0)),
+        ({"extended_positive": True}, Interval(-1.0, 1.0)),
+        ({"imaginary": True}, Interval(0.5, 1.0)),
+        ({"prime": True}, IntRange(2, 9)),
+        ({"even": False}, IntRange(1, 3)),
+        ({"noninteger": True}, Interval(0.5, 2.5)),
+        ({"irrational": True}, LogInterval(0.5, 0.75)),
+    ],
+)
+def test_each_word_of_sympy_is_compared_with_numbers_of_the_range(declared, r):
+    symbol = sp.Symbol("x", **declared)
+    with pytest.raises(InvalidParameter, match="x is declared"):
+        search(_about(symbol, x), PROFILE, symbol + 1, {"x": r})
+
+
+def test_a_left_side_that_is_a_number_is_told():
+    with pytest.raises(InvalidParameter, match="observed=1 must be an expression of SymPy or a"):
+        search(STATEMENT, PROFILE, 1, DOMAIN)
+
+
+def test_fractions_are_constants_as_they_are():
+    """As a decimal of 16 digits a third of 3 is below 1."""
+    from fractions import Fraction
+
+    statement = _about(3 * y * x, x)
+    third = {"y": Fraction(1, 3)}
+    found = search(statement, PROFILE, 3 * y * x, {"x": Interval(0.0, 1.0)}, constants=third)
+    assert found.proposition.left == x

@@ -43,10 +43,10 @@ x = sp.Symbol("x")
 NOBODY = api.Publication(label="Nobody, 2026", bibtex="@misc{nobody, title = {Floors}}")
 
 
-def of(name, left, right):
+def of(name, left, right, assumptions=()):
     stated = api.Statement(id=f"floors.{name}", title=name, publication=NOBODY, source="nowhere",
                            kind="deterministic", quantifiers="", observed="x",
-                           terms=(api.Term(name="bound", expr=right),))
+                           terms=(api.Term(name="bound", expr=right),), assumptions=assumptions)
 
     @api.claim(stated.id, stated)
     def tried(statement, profile):
@@ -55,17 +55,22 @@ def of(name, left, right):
     return tried
 
 
-CLAIMS = (of("floor", sp.floor(x), x), of("sum", x, x + 1))
+NEVER = (api.Assumption(name="below zero", left=-1, right=x),)
+CLAIMS = (of("floor", sp.floor(x), x), of("never", x + 1, x, NEVER), of("sum", x, x + 1))
 PAPER = api.Paper(id="floors", title="Floors", publications=(NOBODY,), claims=CLAIMS)
 """
 
 
 def test_a_statement_that_the_checker_has_no_form_of_leaves_the_others_their_proofs(tmp_path):
-    """A floor ended the command, so that the claims behind it were not proved."""
+    """A floor ended the command, so that the claims behind it were not proved.
+
+    Of assumptions that nothing meets a certificate was written, which proves anything.
+    """
     (tmp_path / "floors.py").write_text(FLOORS)
     result = invoke("prove", "floors.*", "--claims", tmp_path / "floors.py")
     assert result.exit_code == 0
-    first, second = result.stdout.splitlines()
+    first, never, second = result.stdout.splitlines()
+    assert never.startswith("floors.never  not proved: no point of its search meets the assump")
     assert first.startswith("floors.floor  not proved: floor(x) cannot be written as an exact term")
     assert second.startswith("floors.sum  PROVED")
     assert len([*(tmp_path / "certificates").iterdir()]) == 1

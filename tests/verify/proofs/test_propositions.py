@@ -3,12 +3,15 @@
 import itertools
 import math
 from dataclasses import replace
+from fractions import Fraction
 
+import numpy as np
 import pytest
 import sympy as sp
 
+from trials.checks import InvalidParameter
 from verify.decisions.domain import Choice, Interval, IntRange, LogInterval
-from verify.proofs.propositions import Proposition, Reduction, widens
+from verify.proofs.propositions import Proposition, Reduction, decimal, widens
 
 x, y, n = sp.symbols("x y n")
 PLAIN = Proposition(
@@ -163,3 +166,30 @@ def test_sides_that_are_logarithms_are_shown_as_what_they_are_of(left, right):
     assert proposition.sides(at) == (left, right)
     logs = replace(proposition, logs=True)
     assert logs.sides(at) == pytest.approx((math.exp(left), math.exp(right)))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (np.float64(0.1), "1/10"),
+        (np.int64(3), "3"),
+        (True, "1"),
+        (Fraction(1, 3), "1/3"),
+        (sp.Rational(2, 3), "2/3"),
+        (10**30 + 1, str(10**30 + 1)),
+    ],
+)
+def test_ends_of_all_kinds_of_numbers_are_read(value, text):
+    """The text of a number of NumPy is no number."""
+    assert decimal(value) == text
+    given = replace(PLAIN, ranges={"x": Choice((value,))}).statement()["given"]
+    assert [">=", "x", text] in given
+    assert [">=", text, "x"] in given
+
+
+def test_a_relation_of_no_numbers_and_a_choice_of_no_numbers_are_told():
+    with pytest.raises(InvalidParameter, match="is no relation between numbers"):
+        replace(PLAIN, relation=r"\propto").statement()
+    for values in (("a", 1), (None,), ((1, 2),)):
+        with pytest.raises(InvalidParameter, match="x must be a number"):
+            replace(PLAIN, ranges={"x": Choice(values)}).statement()

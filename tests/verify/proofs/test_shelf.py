@@ -12,19 +12,23 @@ import numpy as np
 import pytest
 import sympy as sp
 
+from bounds.statement import Assumption
+from bounds.statement import Term as Summand
 from tests.verify.proofs.comparing import n_compared
 from trials.checks import InvalidParameter
 from trials.run.store.limits import MAX_DEPTH
-from verify.decisions.domain import LogInterval, as_domain
-from verify.evidence import proof_mark
+from verify.claims.searching import search as searched
+from verify.decisions.domain import Interval, LogInterval, as_domain
+from verify.evidence import Verdict, proof_mark
 from verify.papers import catalogue
 from verify.procedures import search
 from verify.procedures.base import PROFILES
 from verify.proofs import handelman, prover, shelf
+from verify.proofs.arrays import Arrays
 from verify.proofs.checker import Rejected, check, enclose, goal_of, minus
 from verify.proofs.coq import asked
 from verify.proofs.flattened import is_flat
-from verify.proofs.propositions import Proposition
+from verify.proofs.propositions import POSITIVE, Everywhere, Proposition, Reduction, Sizes
 from verify.proofs.prover import fails_at, find, points_of
 from verify.proofs.shelf import SHELF, path_of, prove, stored
 
@@ -505,3 +509,103 @@ def test_a_hint_that_cannot_be_used_is_named(hint):
         with pytest.raises(InvalidParameter) as caught:
             find(statement, hints=hints)
         assert str(caught.value).startswith(f"the hint {hint!r} cannot be used: ")
+
+
+UNIT = {"x": Interval(0.0, 1.0)}
+x, y = sp.symbols("x y")
+HALF = sp.Rational(1, 2)
+
+
+def _seven(_point):
+    return 7.0
+
+
+def _above(left, right, **known):
+    """A statement that left <= right, tried by a search whose proof says less."""
+    domain = known.pop("domain", UNIT)
+    where = {k: known.pop(k) for k in ("at", "at_the_edge", "where") if k in known}
+    assumed = tuple(
+        Assumption(name=f"a{i}", left=sp.sympify(a), right=sp.sympify(b))
+        for i, (a, b) in enumerate(known.pop("assumed", ()))
+    )
+    statement = replace(
+        catalogue()["odcl.remark19-own"].statement, id="toy.less", relation=r"\le", constants=(),
+        terms=(Summand(name="bound", expr=sp.sympify(right)),), assumptions=assumed,
+    )  # fmt: skip
+    return searched(statement, PROFILES["quick"], left, domain, everywhere=known.get("by"), **where)
+
+
+def _reduced(of):
+    return Reduction(idea="It is so.", ranges=UNIT, left=x, of=of)
+
+
+LESS = {
+    "given that nothing meets": lambda: _above(x, 0, by=Everywhere(UNIT, given=((0, 1),))),
+    "given that few points meet": lambda: _above(HALF, x, by=Everywhere(UNIT, given=((x, HALF),))),
+    "another condition than the search's": lambda: _above(
+        HALF, x, where=lambda p: p["x"] < 0.9, by=Everywhere(UNIT, given=((x, HALF),))
+    ),
+    "given of a symbol without a value": lambda: _above(
+        x, 0, by=Everywhere({**UNIT, "z": UNIT["x"]}, given=((sp.Symbol("z"), 1 - x), (0, 1)))
+    ),
+    "all but an end": lambda: _above(
+        sp.Rational(1, 1000), x, by=Everywhere({"x": Interval(1e-3, 1.0)})
+    ),
+    "all but zero": lambda: _above(
+        lambda p: 0.0 if p["x"] else 9.0, x, by=Everywhere({"x": POSITIVE}, left=sp.Integer(0))
+    ),
+    "no point": lambda: _above(_seven, x, by=_reduced(lambda _p: False)),
+    "no size": lambda: _above(
+        _seven, x, by=Sizes(up_to="d <= 1", each=(_reduced(lambda _p: False),))
+    ),
+    "no data": lambda: _above(
+        _seven, x, by=Everywhere(UNIT, left=x, arrays=Arrays(values=lambda _p: None, vectors="u"))
+    ),
+    "assumptions that the points do not meet": lambda: _above(
+        x, 0, assumed=((-1, x),), at_the_edge=True
+    ),
+    "terms that cancel": lambda: _above(
+        x / y, 1, at=lambda p: {"x": p["x"], "y": p["x"]}
+    ),
+    "terms that cancel inside": lambda: _above(
+        x / y, 1, domain={"a": UNIT["x"], "b": UNIT["x"]},
+        at=lambda p: {"x": p["a"] - p["b"], "y": p["a"] - p["b"]},
+    ),
+    "a factor of zero": lambda: _above(x / y, 0, at=lambda p: {"x": 0, "y": p["x"]}),
+    "a power zero": lambda: _above(y**x, 1, at=lambda p: {"x": 0, "y": 1 / p["x"]}),
+    "another value at an end": lambda: _above(
+        lambda p: p["x"] or 7.0, x, by=Everywhere(UNIT, left=x)
+    ),
+    "the one point that meets an assumption": lambda: _above(
+        _seven, x, assumed=((x, 1),), by=Everywhere(UNIT, left=x)
+    ),
+    "a domain without order": lambda: _above(x, 0, domain={"x": Interval(1.0, 0.0)}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("said", LESS)
+def test_a_proof_that_says_less_than_the_search_does_not_prove(said, tmp_path, monkeypatch):
+    """Each has a certificate, and each statement fails, or has no value, at a point."""
+    monkeypatch.setattr(shelf, "_OWN", {tmp_path: None})
+    made = LESS[said]()
+    for each in made.instances or (made.proposition,):
+        assert prove("toy.less", each, tmp_path) is not None
+        assert stored(each) is not None
+    try:
+        found = made.decide(None, 0.05)
+    except (InvalidParameter, ZeroDivisionError):
+        return  # told as a mistake of the claim
+    assert found.verdict is Verdict.REFUTED
+    assert found.proved is None
+
+
+def test_a_proof_that_says_as_much_proves(tmp_path, monkeypatch):
+    monkeypatch.setattr(shelf, "_OWN", {tmp_path: None})
+    for made in (
+        _above(x / 2, x, by=Everywhere(UNIT, given=((1, x),))),
+        _above(x, HALF, assumed=((HALF, x),), at_the_edge=False),
+        _above(x, 1, assumed=((1, x),), at_the_edge=True),
+        _above(x, 1, by=_reduced(lambda p: p["x"] > 0.5)),
+    ):
+        assert prove("toy.less", made.proposition, tmp_path) is not None
+        assert made.decide(None, 0.05).proved is not None

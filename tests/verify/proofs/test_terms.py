@@ -24,7 +24,16 @@ from trials.checks import InvalidParameter
 from verify.proofs.algebra_terms import Terms
 from verify.proofs.certificate import PRECISIONS, proved
 from verify.proofs.checker import Goal, names
-from verify.proofs.terms import _FOLDS, _FUNCTIONS, Term, checkers, enclose, neutral, rational
+from verify.proofs.terms import (
+    _FOLDS,
+    _FUNCTIONS,
+    Term,
+    checkers,
+    enclose,
+    from_sympy,
+    neutral,
+    rational,
+)
 
 _DIGITS = 60  # a ball of 64 bits has about 19
 _EXACT: dict[str, Callable[[Fraction, Fraction], Fraction]] = {
@@ -204,3 +213,14 @@ def at(term: Any, values: dict[str, Fraction]) -> Fraction:
         return at(parts[0], values) ** int(parts[1])
     found = [at(part, values) for part in parts]
     return sum(found, Fraction(0)) if op == "+" else math.prod(found, start=Fraction(1))
+
+
+@pytest.mark.parametrize("digits", ["0.9999999999999999999999", "1e-400", "1e400"])
+def test_a_number_that_no_float_holds_is_refused(digits):
+    """The first was read as 1, the second as 0, with which false statements were proved."""
+    value = sp.Float(digits, 40)
+    with pytest.raises(InvalidParameter, match="no float"):
+        neutral(value * sp.Symbol("x"))
+    with pytest.raises(InvalidParameter, match="no float"):
+        from_sympy(value * sp.Symbol("x"), {"x": 1})
+    assert neutral(sp.Float("0.1")) == "1/10"

@@ -232,7 +232,7 @@ def binomial(statement: Statement, profile: Profile, *, rate: float = 0.125) -> 
                 1, 1_000_000, log=True, meaning="number of clients in the cluster, $p_1m$"
             ),
             "correct": Interval(0.5, 1.0, meaning=correct),
-            "smaller": Interval(0.0, 1.0, meaning=smaller),
+            "smaller": Interval(1e-6, 1.0, meaning=smaller),  # no cluster is empty
             "others": LogInterval(
                 1.0, 1e4, meaning="number of all clients over that of the cluster, $1/p_1$"
             ),
