@@ -46,12 +46,14 @@ class Flows(NamedTuple):
     x : (n, d) local values.
     delta : (k,) the last smoothing width of each cluster, a length.
     left : (k,) the sum of squares that stays unbalanced in each cluster.
+    rest : (n, d) what stays unbalanced at each point.
     """
 
     potentials: FloatArray
     x: FloatArray
     delta: FloatArray
     left: FloatArray
+    rest: FloatArray
 
 
 class Medium(NamedTuple):
@@ -78,8 +80,8 @@ def find_flows(
     lam: float,
     goal: float,
     margin: float = MARGIN,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Balance ``q`` (n, d): local values (n, d), their widths (k,), squares left (k,).
+) -> Flows:
+    """Balance ``q`` (n, d) by flows inside the clusters.
 
     ``clusters`` are the labels (n,) of the points, and their number k.
     ``potentials`` (n, d) are replaced.  The flows leave the share ``margin`` of their limits free,
@@ -88,14 +90,14 @@ def find_flows(
     """
     labels, count = clusters
     n = labels.size
-    found = Flows(potentials, np.empty_like(q), np.empty(count), np.empty(count))
+    found = Flows(potentials, np.empty_like(q), np.empty(count), np.empty(count), np.empty_like(q))
     parts = Clusters(labels, np.empty(count + 1, dtype=np.int64), np.empty(n, dtype=np.int64))
     members(*parts)
     limits = Limits(goal / n, _STEPS, _PRODUCTS, False)
     limit = (1.0 - margin) * lam
     lanes, graph, width, work = medium
     balance(lanes, graph, parts, q, limit, width, limits, found, work)
-    return found.x, found.delta, found.left
+    return found
 
 
 @kernel(error_model="numpy")
@@ -130,7 +132,7 @@ def balance(
     (5,) is as in `trials.clustering.sparse.newton.minimise`.
     """
     labels, start, order = clusters
-    potentials, x, delta, left = found
+    potentials, x, delta, left, rest = found
     indptr, indices, w = graph
     n, d = q.shape
     place = np.empty(n, dtype=np.int64)
@@ -146,6 +148,7 @@ def balance(
             for c in range(d):
                 left[k] += q[i, c] * q[i, c]
                 x[i, c] = 0.0
+                rest[i, c] = q[i, c]
             continue
         count = 0
         for m in range(start[k], start[k + 1]):
@@ -158,6 +161,7 @@ def balance(
         own_w = np.empty(count)
         own_q = np.empty((size, d))
         y = np.empty((size, d))
+        own_rest = np.empty((size, d))
         count = 0
         own_indptr[0] = 0
         for m in range(size):
@@ -172,14 +176,14 @@ def balance(
                 own_q[m, c] = q[i, c]
                 y[m, c] = potentials[i, c]
         own = Limits(limits.tolerance * size, limits.steps, limits.products, False)
-        _balance_one(
-            lanes, Graph(own_indptr, own_indices, own_w), own_q, lam, own, y, k, delta, left, out
-        )
+        own_graph = Graph(own_indptr, own_indices, own_w)
+        _balance_one(lanes, own_graph, own_q, lam, own, y, own_rest, k, delta, left, out)
         for m in range(size):
             i = order[start[k] + m]
             for c in range(d):
                 potentials[i, c] = y[m, c]
                 x[i, c] = delta[k] * y[m, c]
+                rest[i, c] = own_rest[m, c]
 
 
 @kernel(error_model="numpy")
@@ -190,16 +194,20 @@ def _balance_one(
     lam: float,
     limits: Limits,
     y: FloatArray,
+    rest: FloatArray,
     k: int,
     delta: FloatArray,
     left: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Balance ``q`` (s, d) in the cluster ``k`` from the potentials ``y`` (s, d), in place."""
+    """Balance ``q`` (s, d) in the cluster ``k`` from the potentials ``y`` (s, d), in place.
+
+    ``rest`` (s, d) receives what they leave over.
+    """
     goal = limits.tolerance
     few = Limits(0.1 * goal, limits.steps, limits.products, False)
     size, d = q.shape
-    rest = np.empty((size, d))
+    step = np.empty((size, d))
     x = np.empty((size, d))
     ones = np.ones(size)
     for c in range(d):
@@ -229,8 +237,8 @@ def _balance_one(
         for m in range(size):
             for c in range(d):
                 x[m, c] = now * y[m, c]
-        rest[:] = 0.0
-        minimise(lanes, Smoothed(graph, q, ones, lam, now), x, few, rest, out)
+        step[:] = 0.0
+        minimise(lanes, Smoothed(graph, q, ones, lam, now), x, few, step, out)
         total = write_imbalance(graph, lam, now, q, x, rest)
         moved = 0.0
         for m in range(size):

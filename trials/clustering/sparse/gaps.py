@@ -23,7 +23,6 @@ import numpy as np
 from trials.checks import FloatArray, IntArray
 from trials.clustering.sparse import contraction
 from trials.clustering.sparse.balance import find_flows
-from trials.clustering.sparse.certificate import MARGIN
 from trials.clustering.sparse.path import Tracer
 
 #: Tolerance of the gaps, over that of the path.
@@ -139,12 +138,8 @@ class Gaps:
         t = min(t, _FAR)
         potentials = ((1.0 - t) * one.flow + t * other.flow) / lam
         goal = 2.0 * self._allowed * primal
-        find_flows(tracer.medium(), (step.labels, step.u.shape[0]), q, potentials, lam, goal)
-        half = tracer.half
-        inside = step.labels[half.rows()] == step.labels[half.indices]
-        own = half._replace(w=np.where(inside, half.w, 0.0))
-        rest = np.empty_like(q)
-        left = contraction.write_imbalance(own, (1.0 - MARGIN) * lam, 1.0, q, potentials, rest)
-        self._out[step.place] = gap = 0.5 * float(left)
+        clusters = step.labels, step.u.shape[0]
+        found = find_flows(tracer.medium(), clusters, q, potentials, lam, goal)
+        self._out[step.place] = gap = 0.5 * float(found.left.sum())
         share = gap / primal if primal > 0.0 else 0.0
-        return Knot(lam, primal - gap, share, step.u[step.labels] + rest, lam * potentials)
+        return Knot(lam, primal - gap, share, step.u[step.labels] + found.rest, lam * potentials)

@@ -250,10 +250,12 @@ class Tracer:
             q = self._pulls(lam)
             bound = self.primal
             goal = 2.0 * tolerance * bound
-            x, delta, left = self._balance(q, lam, goal)
-            share = goal / self.labels.size * self.mass
-            self.gap = 0.5 * float(left.sum())
-            if self.gap <= tolerance * self.primal or not self._split(x, delta, left > share):
+            found = self._balance(q, lam, goal)
+            self.gap = 0.5 * float(found.left.sum())
+            if self.gap <= tolerance * self.primal:
+                break
+            bad = found.left > goal / self.labels.size * self.mass
+            if not self._split(found.x, found.delta, bad):
                 break
             self.work.splits += 1
             width *= _SHRINK
@@ -531,7 +533,7 @@ class Tracer:
 
     def _balance(
         self, q: FloatArray, lam: float, goal: float, margin: float = MARGIN
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    ) -> balance.Flows:
         """`find_flows` in the clusters, from the potentials as they are."""
         clusters = self.labels, self.n_clusters
         return balance.find_flows(self.medium(), clusters, q, self.potentials, lam, goal, margin)
