@@ -541,9 +541,21 @@ def _collect_rarely() -> None:
         def on_end(self, _event: object) -> None:
             self.depth -= 1
             if self.depth == 0:
+                _call_all_old()
                 gc.set_threshold(*self.before)
 
     event.register("numba:compile", Collector())
+
+
+def _call_all_old() -> None:
+    """Have the collector take all objects for old ones, and look at none of them now.
+
+    It would look at all that a compilation left as soon as it runs often again, 90 times in a cold
+    warm-up.  What is garbage among them is found with the next full collection.
+    """
+    if gc.isenabled() and gc.get_freeze_count() == 0:  # the caller's own frozen objects stay so
+        gc.freeze()
+        gc.unfreeze()
 
 
 def _compare_options_briefly() -> None:

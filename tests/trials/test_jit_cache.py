@@ -536,6 +536,30 @@ def test_the_collector_runs_rarely_while_a_kernel_is_compiled_and_as_before_afte
         gc.set_threshold(*before)
 
 
+def test_what_a_compilation_leaves_is_old_for_the_collector_and_what_is_frozen_stays_so():
+    """Oracle: the collector's own lists of young and of old objects."""
+    kept, by_the_tests = gc.get_threshold(), gc.get_freeze_count()
+    gc.set_threshold(10**9, *kept[1:])  # no collection on the way
+    gc.unfreeze()
+    try:
+        made = [[] for _ in range(50)]
+        jit_cache._call_all_old()
+        ids = set(map(id, made))
+        assert len(ids & set(map(id, gc.get_objects(generation=2)))) == 50
+        gc.freeze()
+        frozen = gc.get_freeze_count()
+        young = [[] for _ in range(50)]
+        jit_cache._call_all_old()
+        assert gc.get_freeze_count() == frozen > 50
+        ids = set(map(id, young))
+        assert len(ids & set(map(id, gc.get_objects(generation=0)))) == 50
+    finally:
+        gc.unfreeze()
+        if by_the_tests:
+            gc.freeze()
+        gc.set_threshold(*kept)
+
+
 def test_options_of_a_compilation_are_equal_where_numba_says_so():
     def sets_of_options():
         fast, spelled, quiet = (compiler.Flags() for _ in range(3))
