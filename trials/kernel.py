@@ -9,6 +9,9 @@ for C: nobody calls one, and Numba compiles it for every function by default::
         for value in x:
             total += value * value
         return total
+
+It states how it rounds and divides.  Numba would take what is not stated from the caller for which
+it compiles the function first, and keep that form for all callers.
 """
 
 from __future__ import annotations
@@ -31,7 +34,16 @@ def kernel(
 ) -> Callable[[Function], Function]: ...
 
 
-def kernel(function: Any = None, **options: Any) -> Any:
-    """Compile ``function``, or return the decorator with Numba's ``options``."""
+def kernel(
+    function: Any = None, *, fastmath: bool | Set[str] = False, error_model: str = "python"
+) -> Any:
+    """Compile ``function``, or return the decorator with Numba's options."""
     compiled: Any = numba.njit
-    return compiled(function, cache=True, nogil=True, no_cfunc_wrapper=True, **options)
+    return compiled(
+        function,
+        cache=True,
+        nogil=True,
+        no_cfunc_wrapper=True,
+        fastmath=fastmath,
+        error_model=error_model,
+    )

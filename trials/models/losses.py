@@ -461,7 +461,7 @@ def kernel_arguments(loss: Loss, responses: FloatArray) -> LossCode:
     return LossCode(LOGISTIC, 1.0, loss.l2)
 
 
-@kernel
+@kernel(fastmath={"reassoc", "contract"})
 def data_loss(kind: int, scale: float, prediction: float, response: float) -> float:
     """The loss, without its penalty, of a sample with the prediction <x, theta>."""
     if kind == LOGISTIC:

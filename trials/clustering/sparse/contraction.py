@@ -130,7 +130,7 @@ def meeting_components(
     return _number(parent, labels)
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", fastmath=FAST)
 def coarse_edges(
     indptr: IntArray,
     indices: IndexArray,

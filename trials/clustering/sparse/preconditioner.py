@@ -68,7 +68,7 @@ class Levels(NamedTuple):
     up: IntArray
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", fastmath=FAST)
 def width_of_inverse(d: int) -> int:
     """Numbers that a node of ``d`` coordinates stores."""
     return 3 if d == 2 else d
@@ -94,7 +94,7 @@ def precondition(inverse: FloatArray, rest: FloatArray, out: FloatArray) -> floa
     return inner
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", fastmath=FAST)
 def aggregate(indptr: IntArray, indices: IndexArray, first: FloatArray, labels: IntArray) -> int:
     """Label the aggregates of strong neighbours, (n,), and return their number.
 
@@ -218,7 +218,7 @@ def _coarser(
     return Hessian(starts, ends[:used].copy(), masses, size, along, places), share
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", fastmath=FAST)
 def coarsen(lanes: tuple[int, ...], hessian: Hessian) -> Levels:
     """The coarser graphs, until few nodes are left or no edge is strong against the masses."""
     one, none, numbers = np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0)
