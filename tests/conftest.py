@@ -119,26 +119,33 @@ _LONGEST = (
     "tests/verify/proofs/test_shelf.py",
     "tests/verify/cli/test_commands.py",
     "tests/trials/test_jit_cache.py",
-    "tests/records/test_records.py::experiments",
     "tests/verify/test_evidence_of_claims.py",
-    "tests/verify/test_session.py",
+    "tests/verify/test_calibration_worlds.py",
+    "tests/verify/proofs/test_coq.py",
     "tests/records/test_records.py::calls",
-    "tests/trials/run/test_distributed.py",
+    "tests/verify/test_changed_meanings.py",
     "tests/verify/test_calibration.py",
-    "tests/trials/run/test_store_odd.py",
-    "tests/verify/test_negative_controls.py",
-    "tests/trials/laws/test_step.py",
-    "tests/verify/test_deciding.py",
-    "tests/verify/cli/test_readme.py",
     "tests/test_faults.py",
+    "tests/test_document_commands.py",
+    "tests/verify/proofs/test_planted_faults.py",
+    "tests/verify/procedures/test_threshold.py",
+    "tests/verify/mutation",
+    "tests/reports/test_catalogue_formulas.py",
+    "tests/verify/claims/ifca/test_claims.py",
+    "tests/trials/run/test_store_odd.py",
+    "tests/reports/test_figures.py",
+    "tests/trials/experiments/test_ifca_data.py",
+    "tests/verify/test_session.py",
+    "tests/verify/claims/odcl/test_clustering_claims.py",
+    "tests/verify/test_negative_controls.py",
+    "tests/verify/benchmark/test_named.py",
     "tests/records",
     "tests/verify/cli",
-    "tests/trials/run",
+    "tests/trials",
     "tests/verify/procedures",
     "tests/verify/proofs",
     "tests/verify/testing",
     "tests/verify/decisions",
-    "tests/trials",
     "tests/reports",
 )
 
@@ -173,6 +180,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return next((i for i, name in enumerate(_LONGEST) if group.startswith(name)), last)
 
     items.sort(key=rank)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    if hasattr(session.config, "workerinput"):
+        groups.send_less(session.config)
 
 
 def pytest_collection_finish() -> None:

@@ -1,4 +1,7 @@
-"""Which tests share a worker: `group_of` names the group, and `scheduler` keeps it together.
+"""Which tests share a worker, and what the workers of pytest-xdist send.
+
+`group_of` names the group of a test, and `scheduler` keeps it together.  `send_less` leaves out
+what nobody reads.
 
 pytest-xdist 3.8 writes a group into ``item._nodeid``.  pytest 9.1 and later make ``nodeid`` from
 another attribute, so that the scheduler of ``--dist loadgroup`` sees no group and hands out single
@@ -8,7 +11,10 @@ tests.  Each worker then makes the fixtures of every file.  So the group is read
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pytest
 
 #: Files that share what one of them computes: certificates that were checked, claims that were
 #: decided on invented trials, and the sources' syntax trees.
@@ -83,3 +89,32 @@ def scheduler(config: Any, log: Any) -> Any:
             node.send_runtest_some(left)
 
     return Groups(config, log)
+
+
+def says_nothing(report: pytest.TestReport) -> bool:
+    """Whether a report says no more than that a test's set-up or its clearing away passed.
+
+    What either of them printed is shown where the test fails, so that such a report stays.
+    """
+    return report.when != "call" and report.passed and not report.sections
+
+
+def send_less(config: pytest.Config) -> None:
+    """In a worker of pytest-xdist: send no report that says nothing, and no start of a test.
+
+    Each test otherwise has six messages, which cost the sender and the receiver a millisecond, and
+    the receiver runs beside the workers.  Tables of durations and files of JUnit need them all.
+    """
+    if any(config.getoption(name, None) is not None for name in ("durations", "xmlpath")):
+        return
+    for hook in (config.hook.pytest_runtest_logreport, config.hook.pytest_runtest_logstart):
+        for implementation in hook.get_hookimpls():
+            if type(implementation.plugin).__name__ == "WorkerInteractor":
+                implementation.function = _shortened(implementation.function)
+
+
+def _shortened(send: Any) -> Any:
+    """A sender of reports, or of starts, that leaves out what `send_less` says."""
+    if send.__name__ == "pytest_runtest_logstart":
+        return lambda nodeid, location: None
+    return lambda report: None if says_nothing(report) else send(report)
