@@ -37,7 +37,7 @@ def test_log_tail_agrees_with_mpmath(n):
 
 def log_tail_by_quadrature(x, n):
     """log P(t_n >= sqrt(n) x) from the density, for x >= 0, over intervals of its own decay."""
-    with mp.workdps(40):
+    with mp.workdps(30):
         n, z = mp.mpf(n), mp.mpf(x) * mp.sqrt(n)
         at = mp.log1p(z * z / n)
         unit = 1 / (1 + (n + 1) * z / (n + z * z))
