@@ -22,6 +22,7 @@ from trials.run.engine import Demand, OnBlock, ensure
 from trials.run.executors import Call, Executor, ExecutorError
 from trials.run.experiment import experiment
 from trials.run.store import RunStore, StoreError
+from trials.run.store.documents import encode
 from trials.sources import user_line
 from verify.evidence import Evidence, Verdict
 from verify.papers import ClaimsFile, catalogue, from_files
@@ -101,7 +102,9 @@ def _next_step(planned: Planned, store: RunStore, level: float) -> Evidence | li
     wrong, fails alone.  The other claims of the run go on.
     """
     try:
-        return planned.demands(store, level) or planned.decide(store, level)
+        if missing := planned.demands(store, level):
+            return missing
+        return storable(planned.decide(store, level))
     except (StoreError, ExecutorError, OSError, MemoryError):
         raise
     except (Exception, SystemExit) as error:  # the run would end as if all claims were decided
@@ -114,6 +117,19 @@ def _next_step(planned: Planned, store: RunStore, level: float) -> Evidence | li
             level=level,
             n_trials=0,
         )
+
+
+def storable(evidence: Evidence) -> Evidence:
+    """Evidence that a run can hold.  A procedure of one's own may return anything.
+
+    Raises
+    ------
+    TypeError, ValueError : what no document of a run can hold, before it ends the whole run.
+    """
+    if not isinstance(evidence, Evidence):
+        raise TypeError(f"decide must return an Evidence, and returns {evidence!r:.60}")
+    encode(evidence.as_dict())
+    return evidence
 
 
 def try_claims(

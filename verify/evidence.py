@@ -13,7 +13,9 @@ from enum import StrEnum
 from statistics import median
 from typing import Any, Literal
 
-from trials.checks import InvalidParameter
+import numpy as np
+
+from trials.checks import InvalidParameter, one_of
 
 
 class Verdict(StrEnum):
@@ -93,6 +95,11 @@ class CellResult:
     void: str = ""
 
 
+#: How the points of a series are drawn, and the scales of an axis.
+STYLES = ("points", "line", "dashed", "band")
+SCALES = ("linear", "log")
+
+
 @dataclass(frozen=True, kw_only=True)
 class EvidenceTable:
     """A small table.  Cells are text (inline math allowed) or numbers."""
@@ -101,6 +108,48 @@ class EvidenceTable:
     columns: Sequence[str]
     rows: Sequence[Sequence[str | int | float | None]]
     note: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse what no report could print.
+
+        Raises
+        ------
+        InvalidParameter : it names the table and the row.
+        """
+        where = f"table {self.title!r:.60}"
+        _require_texts(where, (self.title, self.note))
+        _require_texts(f"{where}: columns", self.columns)
+        for i, row in enumerate(self.rows):
+            if isinstance(row, str) or len(row) != len(self.columns):
+                raise InvalidParameter(
+                    f"{where}: row {i} is {row!r:.60}, and must hold {len(self.columns)} cells"
+                )
+            for cell in row:
+                if not (cell is None or isinstance(cell, str | bool | np.bool_) or _is_real(cell)):
+                    raise InvalidParameter(
+                        f"{where}: the cell {cell!r:.60} of row {i} must be a text or a number"
+                    )
+
+
+def _is_real(value: object) -> bool:
+    """Whether a value is a number that JSON knows, or one of NumPy."""
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def _require_texts(where: str, values: object) -> None:
+    """Refuse what is no sequence of texts.  One text would be taken for its letters."""
+    if not isinstance(values, list | tuple) or not all(isinstance(v, str) for v in values):
+        raise InvalidParameter(f"{where}: {values!r:.60} must be texts")
+
+
+def _require_numbers(where: str, values: Any, *, gaps: bool) -> None:
+    """Refuse a column of a series with an entry that is no number, or no None where it may."""
+    kind = getattr(getattr(values, "dtype", None), "kind", "O")
+    if kind in "iuf":
+        return
+    for i, value in enumerate(values):
+        if not (_is_real(value) or (gaps and value is None)):
+            raise InvalidParameter(f"{where}[{i}]={value!r:.60} must be a number")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,13 +179,19 @@ class Series:
         ------
         InvalidParameter : it names the series and the column.
         """
+        where = f"series {self.label!r:.60}"
+        _require_texts(where, (self.label, self.group))
+        one_of(f"{where}: style", self.style, STYLES)
+        _require_numbers(f"{where}: x", self.x, gaps=False)
         columns = {"y": self.y, "lower": self.lower, "upper": self.upper, "shade": self.shade}
         for name, column in columns.items():
-            if column is not None and len(column) != len(self.x):
+            if column is None:
+                continue
+            if len(column) != len(self.x):
                 raise InvalidParameter(
-                    f"series {self.label!r:.60}: {name} has {len(column)} values and x has "
-                    f"{len(self.x)}"
+                    f"{where}: {name} has {len(column)} values and x has {len(self.x)}"
                 )
+            _require_numbers(f"{where}: {name}", column, gaps=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,6 +214,33 @@ class Panel:
     vlines: Sequence[tuple[float, str]] = ()
     spans: Sequence[tuple[float, float, str]] = ()
 
+    def __post_init__(self) -> None:
+        """Refuse what no report could draw, as in a `Series`."""
+        where = f"panel {self.title!r:.60}"
+        _require_texts(where, (self.title, self.xlabel, self.ylabel))
+        for name in ("xscale", "yscale"):
+            one_of(f"{where}: {name}", getattr(self, name), SCALES)
+        for name, n_numbers in (("hlines", 1), ("vlines", 1), ("spans", 2)):
+            for line in getattr(self, name):
+                if not _is_labelled(line, n_numbers):
+                    raise InvalidParameter(
+                        f"{where}: {line!r:.60} of {name} must be "
+                        f"({'position' if n_numbers == 1 else 'from, to'}, label)"
+                    )
+        for part in self.series:
+            if not isinstance(part, Series):
+                raise InvalidParameter(f"{where}: {part!r:.60} must be a Series")
+
+
+def _is_labelled(line: object, n_numbers: int) -> bool:
+    """Whether a line or a span holds its numbers and then a text."""
+    return (
+        isinstance(line, tuple | list)
+        and len(line) == n_numbers + 1
+        and all(map(_is_real, line[:-1]))
+        and isinstance(line[-1], str)
+    )
+
 
 @dataclass(frozen=True, kw_only=True)
 class Figure(Panel):
@@ -175,6 +257,15 @@ class Figure(Panel):
     panels: Sequence[Panel] = ()
     shade: str = ""
     caption: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse what no report could draw, as in a `Series`."""
+        super().__post_init__()
+        where = f"figure {self.name!r:.60}"
+        _require_texts(where, (self.name, self.shade, self.caption))
+        for panel in self.panels:
+            if not isinstance(panel, Panel):
+                raise InvalidParameter(f"{where}: {panel!r:.60} must be a Panel")
 
 
 @dataclass(frozen=True, kw_only=True)

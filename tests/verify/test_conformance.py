@@ -11,7 +11,7 @@ import pytest
 import sympy as sp
 from click.testing import CliRunner
 
-from bounds.statement import Constant
+from bounds.statement import Assumption, Constant, Term
 from trials.checks import InvalidParameter
 from trials.parameters import Parameters
 from verify.claim import Claim
@@ -23,6 +23,7 @@ from verify.evidence import Verdict
 from verify.papers import Catalogue, catalogue
 from verify.procedures.base import PROFILES, Sampling, UnknownParameter
 from verify.procedures.search import Search
+from verify.procedures.vacuity import Vacuity
 
 DOCS = Path(__file__).parents[2] / "docs"
 FILES = [DOCS / "example_paper.py", *sorted((DOCS / "papers").glob("*.py"))]
@@ -285,6 +286,71 @@ def test_a_check_that_ends_in_an_error_is_a_fault_and_the_others_are_asked_all_t
         f"(misspelt.py, line {number})  [nonsense-does-not-keep-the-verdict]"
     )
     assert last.endswith("1 with faults")
+
+
+@pytest.mark.parametrize(
+    ("series", "told"),
+    [
+        ("api.Series(label='s', x=[1, 2], y=[1, 2])", ""),
+        ("api.Series(label='s', x=[1, 2], y=[1])", "y has 1 values and x has 2"),
+        ("api.Series(label='s', x=['a'], y=[1])", "x[0]='a' must be a number"),
+        ("seen[0].nothing", "AttributeError: 'Observed' object has no attribute 'nothing'"),
+    ],
+)
+def test_a_figure_that_cannot_be_drawn_is_a_fault(tmp_path, series, told):
+    """Nothing of a figure was looked at: a run failed with it after all its trials."""
+    name = f"drawn{len(series)}"
+    text = (DOCS / "example_paper.py").read_text().replace("hoeffding", name)
+    file = tmp_path / "mine.py"
+    file.write_text(
+        text.replace(
+            "validate=statement.require,",
+            "validate=statement.require, present=lambda seen: api.Presentation(figures="
+            f"(api.Figure(name='f', title='t', series=({series},)),)),",
+        )
+    )
+    found = catalogue([file])
+    faults = list(examine(found, [f"{name}.tail"]))
+    assert [f.check for f in faults] == ["what-it-shows-can-be-stored-and-drawn"] * bool(told)
+    assert all(told in f.told and "(mine.py, line " in f.told for f in faults)
+
+
+def test_trials_that_leave_nonsense_open_are_drawn_again_in_larger_numbers(monkeypatch):
+    """A right claim of heavy tails had a fault that nobody could mend."""
+    check, budgets = CHECKS["nonsense-does-not-keep-the-verdict"], []
+    for larger, told in (
+        (Verdict.REFUTED, []),
+        (Verdict.SUPPORTED, ["it is SUPPORTED"]),
+        (Verdict.INCONCLUSIVE, ["it is INCONCLUSIVE: its trials cannot tell, so take more"]),
+    ):
+
+        def verdicts(_case, _lost, profile, larger=larger):
+            budgets.append(profile.max_trials)
+            return [Verdict.INCONCLUSIVE if profile.max_trials < 1024 else larger]
+
+        monkeypatch.setattr(depending, "verdicts_of_nonsense", verdicts)
+        found = list(check(Case(FOUND, HOEFFDING)))
+        assert len(found) == len(told)
+        assert all(part in sentence for part, sentence in zip(told, found, strict=True))
+    assert budgets == [64, 1024] * 3
+
+
+@pytest.mark.parametrize("trivial", [None, sp.Integer(1)])
+def test_a_claim_that_is_void_by_its_conditions_passes(trivial):
+    """No bound makes n = 50 at least 100, and so no nonsense was found that lost the verdict."""
+    n = sp.Symbol("n")
+    stated = replace(
+        FOUND[SEARCH].statement,
+        terms=(Term(name="tail", expr=10**4 / sp.sqrt(n)),),
+        assumptions=(Assumption(name="enough", left=n, right=sp.Integer(100)),),
+    )
+
+    def builder(statement, _profile):
+        return Vacuity(statement=statement, settings={"a": {"n": 50.0}}, along="n", trivial=trivial)
+
+    found = with_claim(SEARCH, statement=stated, expected=Verdict.VACUOUS, builder=builder)
+    case = Case(found, SEARCH)
+    assert not list(CHECKS["nonsense-does-not-keep-the-verdict"](case))
 
 
 @pytest.mark.parametrize("error", [MemoryError, OSError])

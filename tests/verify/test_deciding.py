@@ -1,6 +1,7 @@
 """Workers name the trials that a claim needs, and decide it as one worker does."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -21,7 +22,7 @@ from verify.deciding import (
     decide_request,
     try_claims,
 )
-from verify.evidence import Verdict
+from verify.evidence import Evidence, Verdict
 from verify.papers import catalogue
 from verify.session import RunConfig
 
@@ -170,6 +171,29 @@ def test_a_claim_whose_statement_lacks_a_value_fails_alone(tmp_path, monkeypatch
         assert again.document["evidence"]["error"]
         assert asked == [["hoeffding.unfilled", "hoeffding.tail"], ["hoeffding.unfilled"]]
         assert kept.document["seconds"] == fine.document["seconds"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (None, "TypeError: decide must return an Evidence, and returns None"),
+        ({"notes": ({1},)}, "TypeError: set is not JSON-ready"),
+        ({"required": {"C": 1.5 + 0j}}, "TypeError: complex is not JSON-ready"),
+    ],
+)
+def test_evidence_that_no_run_can_hold_is_the_error_of_its_claim(answer, told):
+    """It ended the run of all other claims as a fault of cfl-verify."""
+    level = 0.125
+    plain = Evidence(verdict=Verdict.SUPPORTED, summary="held", level=level, n_trials=3)
+    planned = SimpleNamespace(
+        demands=lambda _store, _level: [],
+        decide=lambda _store, _level: answer and replace(plain, **answer),
+    )
+    failed = _next_step(planned, None, level)
+    assert (failed.verdict, failed.summary) == (Verdict.INCONCLUSIVE, "the claim failed")
+    assert failed.error.startswith(told)
+    planned.decide = lambda _store, _level: plain
+    assert _next_step(planned, None, level) is plain
 
 
 def test_a_failure_inside_this_program_is_told_at_the_line_of_the_users_file(tmp_path, monkeypatch):

@@ -1,13 +1,28 @@
 """Evidence: the ratio of a cell has one meaning for each relation, and larger is worse."""
 
+import json
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from reports import schema
+from reports.errors import ReportError
 from trials.checks import InvalidParameter
+from trials.run.store.documents import encode
 from verify.decisions.probability import decide_exact_probability, decide_probability
-from verify.evidence import Evidence, Series, Slack, Verdict, ratio_of
+from verify.evidence import (
+    Evidence,
+    EvidenceTable,
+    Figure,
+    Panel,
+    Series,
+    Slack,
+    Verdict,
+    ratio_of,
+)
+from verify.procedures.base import Presentation
 
 
 @pytest.mark.parametrize(
@@ -77,3 +92,68 @@ def test_columns_of_a_series_have_one_length(name):
     given = {"y": [1.0, 2.0], name: [1.0]}
     with pytest.raises(InvalidParameter, match=f"series 'a': {name} has 1 values and x has 2"):
         Series(label="a", x=[1.0, 2.0], **given)
+
+
+POINTS = {"label": "a", "x": [1.0, 2.0], "y": [1.0, None], "lower": np.array([0, 1])}
+AXES = {"title": "b", "name": "c", "hlines": ((1, "h"),), "spans": ((1.0, 2, "s"),)}
+ROWS = {"title": "d", "columns": ("e", "f"), "rows": ((1, "g"), (None, np.float64(2.5)))}
+RECORDS = {Series: schema.Series, Figure: schema.Figure, EvidenceTable: schema.Table}
+
+
+@pytest.mark.parametrize(
+    ("kind", "good", "wrong", "told"),
+    [
+        (Series, POINTS, {"x": ["1", 2.0]}, r"series 'a': x\[0\]='1' must be a number"),
+        (Series, POINTS, {"x": [1.0, None]}, r"series 'a': x\[1\]=None must be a number"),
+        (Series, POINTS, {"y": np.array(["1", "2"])}, r"y\[0\]=.* must be a number"),
+        (Series, POINTS, {"y": [True, 1.0]}, r"y\[0\]=True must be a number"),
+        (Series, POINTS, {"style": "dotted"}, "style='dotted' must be one of points, line, dashed"),
+        (Series, POINTS, {"label": 5}, "must be texts"),
+        (Figure, AXES, {"xscale": "log10"}, "panel 'b': xscale='log10' must be one of linear, log"),
+        (Figure, AXES, {"yscale": None}, "panel 'b': yscale=None must be one of linear, log"),
+        (Figure, AXES, {"hlines": (1.0,)}, r"panel 'b': 1.0 of hlines must be \(position, label\)"),
+        (Figure, AXES, {"vlines": (("h", 1.0),)}, r"of vlines must be \(position, label\)"),
+        (Figure, AXES, {"spans": ((1.0, "h"),)}, r"of spans must be \(from, to, label\)"),
+        (Figure, AXES, {"series": (1,)}, "panel 'b': 1 must be a Series"),
+        (Figure, AXES, {"panels": (1,)}, "figure 'c': 1 must be a Panel"),
+        (Figure, AXES, {"ylabel": None}, "must be texts"),
+        (Figure, AXES, {"caption": 1}, "figure 'c': .* must be texts"),
+        (EvidenceTable, ROWS, {"columns": "ef"}, "table 'd': columns: 'ef' must be texts"),
+        (EvidenceTable, ROWS, {"rows": ("ab",)}, "table 'd': row 0 is 'ab', and must hold 2 cells"),
+        (
+            EvidenceTable,
+            ROWS,
+            {"rows": ((1, [2]),)},
+            r"the cell \[2\] of row 0 must be a text or a",
+        ),
+    ],
+)
+def test_what_no_report_can_read_is_refused_where_it_is_made(kind, good, wrong, told):
+    """A run stored it with its verdict, and no report could be made of the whole run."""
+    kind(**good)
+    schema.decode(json.loads(encode(good)), RECORDS[kind], "")
+    with pytest.raises(ReportError):
+        schema.decode(json.loads(encode(good | wrong)), RECORDS[kind], "")
+    with pytest.raises(InvalidParameter, match=told):
+        kind(**good | wrong)
+
+
+def test_a_table_has_as_many_cells_in_a_row_as_columns():
+    with pytest.raises(InvalidParameter, match=r"table 'd': row 1 is \(1,\), and must hold 2"):
+        EvidenceTable(**ROWS | {"rows": ((1, 2), (1,))})
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"notes": "i"}, "notes='i' must be a list of texts"),
+        ({"sharpness": (1,)}, r"sharpness=\(1,\) must be a list of texts"),
+        ({"figures": (Panel(title="b"),)}, "figures=.* must be a list of Figure objects"),
+        ({"tables": (1,)}, "tables=.* must be a list of EvidenceTable objects"),
+        ({"slack": (1.0,)}, "slack=.* must be a list of Slack objects"),
+    ],
+)
+def test_a_presentation_holds_parts_of_their_types(wrong, told):
+    """One text was shown as its letters, each a note."""
+    with pytest.raises(InvalidParameter, match=told):
+        Presentation(**wrong)

@@ -17,9 +17,11 @@ import numpy as np
 import sympy as sp
 
 from bounds.statement import Statement, Term
+from trials.run.engine import ensure
 from trials.run.executors import make_executor
-from trials.run.store import RunStore
+from trials.run.store import RunStore, StoreError
 from verify.conformance.case import QUICK, Case, Check
+from verify.deciding import storable
 from verify.decisions.domain import as_domain
 from verify.evidence import Verdict
 from verify.mutation.examination import REFUSALS, Examination, Standing
@@ -34,6 +36,8 @@ from verify.proofs.certificate import proof
 
 #: The smallest budget with which nonsense is plainly refuted.
 TINY = Profile(name="quick", max_trials=64, searches=200, seconds=0.1)
+#: Of the verdicts on these trials.
+LEVEL = 0.001
 #: Logs of probabilities below this one underflow in double precision, which cuts them off.
 UNDERFLOWS = -600.0
 
@@ -208,6 +212,11 @@ def nonsenses(case: Case) -> list[Statement]:
     statement, refuted = case.statement, case.claim.expected is Verdict.REFUTED
     if refuted and (statement.relation == "=" or not statement.terms):
         return []  # no equation, contrast or number is plainly true
+    if case.claim.expected is Verdict.VACUOUS and isinstance(case.built, Vacuity):
+        # A condition that fails would keep it void, whatever the bound is.
+        plain = {"left": sp.Integer(1), "right": sp.Integer(0), "constant": None}
+        met = tuple(replace(a, **plain) for a in statement.assumptions)  # type: ignore[arg-type]
+        statement = replace(statement, assumptions=met)
     if not statement.terms:
         return [contradicted(statement, 1e6)]
     if refuted:
@@ -224,9 +233,29 @@ def nonsenses(case: Case) -> list[Statement]:
 def nonsense_does_not_keep_the_verdict(case: Case) -> Iterator[str]:
     """A bound that is plainly too strong is refuted, and one that is plainly true is not.
 
-    It draws a few trials.  Once the verdict is lost, the other nonsense is only evaluated.
+    It draws a few trials.  Where they leave the verdict open, it draws those of the profile quick.
+    Once the verdict is lost, the other nonsense is only evaluated.
     """
+    refuted = case.claim.expected is Verdict.REFUTED
     lost = verdict_of_nonsense(case)
+    for profile in (TINY, QUICK):
+        try:
+            verdicts = verdicts_of_nonsense(case, lost, profile)
+        except (ValueError, ArithmeticError) as error:
+            yield f"its procedure refuses a bound that is plainly false or true: {error}"
+            return
+        if refuted != (lost in verdicts):
+            return
+        if Verdict.INCONCLUSIVE not in verdicts:
+            break
+    told = " and ".join(map(str, verdicts))
+    open_ = Verdict.INCONCLUSIVE in verdicts
+    remedy = ": its trials cannot tell, so take more of them, or more cells" if open_ else ""
+    yield f"with a plainly false or plainly true bound it is {told}{remedy}"
+
+
+def verdicts_of_nonsense(case: Case, lost: Verdict, profile: Profile) -> list[Verdict]:
+    """The verdicts on `nonsenses`, up to the first one that is ``lost``."""
     verdicts: list[Verdict] = []
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -235,25 +264,45 @@ def nonsense_does_not_keep_the_verdict(case: Case) -> Iterator[str]:
     ):
         examination = Examination(
             claim=case.claim,
-            profile=TINY,
-            standing=Standing(verdict="", mark="", level=0.001),
+            profile=profile,
+            standing=Standing(verdict="", mark="", level=LEVEL),
             store=store,
             executor=executor,
             new_seconds=math.inf,
         )
         for other in nonsenses(case):
-            try:
-                if lost in verdicts:
-                    evaluated(examination.inside(other))
-                else:
-                    verdicts.append(examination.decide(other, quickly=True).verdict)
-            except (ValueError, ArithmeticError) as error:
-                yield f"its procedure refuses a bound that is plainly false or true: {error}"
-                return
-    refuted = case.claim.expected is Verdict.REFUTED
-    if refuted == (lost in verdicts):
-        told = " and ".join(map(str, verdicts))
-        yield f"with a plainly false or plainly true bound it is {told}"
+            if lost in verdicts:
+                evaluated(examination.inside(other))
+            else:
+                verdicts.append(examination.decide(other, quickly=True).verdict)
+    return verdicts
+
+
+def what_it_shows_can_be_stored_and_drawn(case: Case) -> Iterator[str]:
+    """Its figures and tables, made of a few trials: a run makes them after all its trials.
+
+    The error of a figure is the error of this check.  One that the claim has without its figures
+    is told by another check.  The suite's own claims are left out, because tests read their pages.
+    """
+    if case.catalogue.file_of(case.name) is None:
+        return
+    procedure = case.claim.build(TINY)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        RunStore.create(Path(folder) / "store.sqlite", root_seed=0, config={}) as store,
+        make_executor("serial") as executor,
+    ):
+        try:
+            procedure.check()
+            while missing := procedure.demands(store, LEVEL):
+                ensure(store, missing, executor)
+            procedure.without_figures().decide(store, LEVEL)
+        except (StoreError, OSError, MemoryError):
+            raise
+        except Exception:
+            return
+        storable(procedure.decide(store, LEVEL))
+    yield from ()
 
 
 def verdict_of_nonsense(case: Case) -> Verdict:
@@ -295,4 +344,5 @@ CHECKS: tuple[Check, ...] = (
     another_failure_probability_changes_the_test,
     a_changed_statement_is_built_or_refused,
     nonsense_does_not_keep_the_verdict,
+    what_it_shows_can_be_stored_and_drawn,
 )

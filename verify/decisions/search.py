@@ -124,7 +124,8 @@ class SearchResult:
             return f"counterexample at {point}: violation {self.violation:.3g}"
         n_tried = self.n_evaluations - self.n_undefined
         without = f"; at {self.n_undefined} more it has no value" if self.n_undefined else ""
-        return f"no counterexample at {n_tried} points; closest {self.largest:.3g}{without}"
+        closest = self.largest + 0.0  # a zero without a sign
+        return f"no counterexample at {n_tried} points; closest {closest:.3g}{without}"
 
 
 def _spell(value: Any) -> str:

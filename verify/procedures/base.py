@@ -140,7 +140,25 @@ class Presentation:
     apart: Sequence[Apart] = ()
     notes: Sequence[str] = ()
 
+    def __post_init__(self) -> None:
+        """Refuse parts of another type: no report could show them.
 
+        Raises
+        ------
+        InvalidParameter : it names the part.
+        """
+        for name, kind in _SHOWN.items():
+            parts = getattr(self, name)
+            if isinstance(parts, str) or not all(isinstance(p, kind) for p in parts):
+                wanted = "texts" if kind is str else f"{kind.__name__} objects"
+                raise InvalidParameter(f"{name}={parts!r:.80} must be a list of {wanted}")
+
+
+#: What a presentation holds, and of which type.
+_SHOWN: dict[str, type] = {
+    "figures": Figure, "tables": EvidenceTable, "slack": Slack, "apart": Apart, "sharpness": str,
+    "notes": str,
+}  # fmt: skip
 #: What a procedure shows that has no figure, table or sentence of its own.
 NOTHING = Presentation()
 

@@ -269,6 +269,8 @@ class Sampled(Procedure):
         fields : further fields of `Evidence`.  The numbers of trials are those of ``observed``.
         """
         shown = self.present(observed)
+        if not isinstance(shown, Presentation):
+            raise TypeError(f"present must return a Presentation, and returns {shown!r:.60}")
         counted = {
             "n_trials": sum(o.table.n_trials for o in observed),
             "n_failed": sum(o.table.n_failed for o in observed),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+from dataclasses import replace
 
 import mpmath
 import numpy as np
@@ -396,6 +397,8 @@ def test_a_part_without_a_start_does_not_hide_the_parts_behind_it() -> None:
 def test_a_search_that_was_not_made_saw_no_point_and_came_close_to_nothing() -> None:
     none = SearchResult.none()
     assert none.summary == "no counterexample at 0 points; closest -inf"
+    equal = replace(none, n_evaluations=2, largest=-0.0)
+    assert equal.summary == "no counterexample at 2 points; closest 0"
     assert (none.found, none.witness, none.violation, none.rechecked) == (False, None, None, None)
     assert (none.by_method, none.by_part, none.largest_at) == ({}, {}, None)
     assert none.n_evaluations == none.n_outside == none.n_undefined == none.n_rounding == 0
