@@ -19,6 +19,8 @@ import hashlib
 import math
 import re
 import stat
+import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -155,11 +157,19 @@ def _columns(path: str) -> dict[str, np.ndarray[Any, Any]]:
         raise InvalidParameter(
             f"{path}: cannot be read: it is no UTF-8 text; save it as one"
         ) from None
-    except (OSError, ValueError) as error:
+    except csv.Error as error:
+        raise InvalidParameter(
+            f"{path}: cannot be read: {error}; a quotation mark may have no end"
+        ) from None
+    except _DAMAGED as error:
         if isinstance(error, InvalidParameter):
             raise
         raise InvalidParameter(f"{path}: cannot be read: {error!s:.120}") from None
     raise InvalidParameter(f"{path}: must end in .csv, .parquet or .npz")
+
+
+#: What the readers of archives and of Parquet raise for a damaged file, or for one of another kind.
+_DAMAGED = (OSError, ValueError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error)
 
 
 def _other_separator(columns: Sequence[str]) -> str:
@@ -188,6 +198,8 @@ def _require_once(path: str, names: Sequence[str]) -> None:
 def _require_rows_of_categories(path: str, name: str, column: Any) -> None:
     """Refuse a category without a row: a client of that name has no data."""
     kinds = [chunk.dictionary for chunk in column.chunks if hasattr(chunk, "dictionary")]
+    if not kinds:
+        return
     listed = {value for kind in kinds for value in kind.to_pylist()}
     without = sorted(str(value) for value in listed - set(column.unique().to_pylist()))
     if without:
@@ -206,9 +218,16 @@ def _clients(path: str, name: str, values: np.ndarray[Any, Any]) -> np.ndarray[A
 
 def _npz(path: str) -> dict[str, np.ndarray[Any, Any]]:
     columns: list[tuple[str, np.ndarray[Any, Any]]] = []
+    if not zipfile.is_zipfile(path):
+        raise InvalidParameter(f"{path}: is no archive of arrays: write it by numpy.savez")
+    with zipfile.ZipFile(path) as archive:  # a small file may hold many zeros
+        if sum(member.file_size for member in archive.infolist()) > MAX_BYTES:
+            raise InvalidParameter(f"{path}: its arrays are larger than {MAX_BYTES >> 30} GiB")
     with np.load(path, allow_pickle=False) as stored:
         for name in stored.files:
             array = stored[name]
+            if not isinstance(array, np.ndarray) or array.dtype.names:
+                raise InvalidParameter(f"{path}: {name} must be an array of numbers or texts")
             if array.ndim == 2:
                 columns += [(f"{name}{j}", array[:, j]) for j in range(array.shape[1])]
             elif array.ndim == 1:

@@ -1,5 +1,7 @@
 """One's own data: read from three kinds of file, and refused in one line that names the fault."""
 
+import zipfile
+
 import numpy as np
 import pytest
 
@@ -128,6 +130,74 @@ def test_a_file_in_another_encoding_is_refused_in_plain_words(tmp_path):
     path.write_bytes(GOOD.encode() + "M\xfcnchen,1,2,3\n".encode("latin-1"))
     with pytest.raises(InvalidParameter, match="it is no UTF-8 text; save it as one"):
         tables.check({"data": str(path), "client": "site", "target": "result"})
+
+
+def with_member(file, shape, body=b"", name="a.npy"):
+    """An archive of one array whose header says ``shape``."""
+    text = repr({"descr": "<f8", "fortran_order": False, "shape": shape}).encode()
+    text += b" " * (-(len(text) + 11) % 64) + b"\n"
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(name, b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + body)
+
+
+def damaged(file):
+    """A compressed array with 60 changed bytes."""
+    np.savez_compressed(file, a=np.random.default_rng(0).random(1000))
+    content = bytearray(file.read_bytes())
+    content[200:260] = bytes(byte ^ 0x55 for byte in content[200:260])
+    file.write_bytes(content)
+
+
+def no_array(file):
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("notes.txt", "hello")
+
+
+@pytest.mark.parametrize(
+    ("name", "write", "message"),
+    [
+        ("q.csv", lambda f: f.write_text('a,b\n1,"2\n' + "1,2\n" * 40_000), "a quotation mark may"),
+        ("e.npz", lambda f: f.write_bytes(b""), "is no archive of arrays: write it by numpy.savez"),
+        ("t.npz", lambda f: f.write_bytes(b"PK\x03\x04aaaa"), "is no archive of arrays"),
+        ("y.npz", lambda f: np.save(f.open("wb"), np.zeros(3)), "is no archive of arrays"),
+        ("d.npz", damaged, "cannot be read: Error -3 while decompressing"),
+        ("s.npz", lambda f: with_member(f, (5,), b"abc"), "cannot be read: EOF: reading array"),
+        ("n.npz", no_array, "notes.txt must be an array of numbers or texts"),
+        ("r.npz", lambda f: np.savez(f, a=np.zeros(3, "f8,i8")), "a must be an array of numbers"),
+    ],
+)
+def test_a_damaged_file_or_one_of_another_kind_is_refused_in_one_line(
+    tmp_path, name, write, message
+):
+    """Each was an error of CSV, of zip or of a type: a fault of cfl-verify."""
+    file = tmp_path / name
+    write(file)
+    with pytest.raises(InvalidParameter, match=message) as refused:
+        tables.check({"data": str(file), "client": "a", "target": "b"})
+    assert str(refused.value).startswith(f"{file}: ")
+    assert "\n" not in str(refused.value)
+
+
+def test_a_small_archive_of_many_zeros_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    """Its 80 kB of zeros are 1 kB, and the limit here is 64 kB."""
+    monkeypatch.setattr(tables, "MAX_BYTES", 1 << 16)
+    monkeypatch.setattr(np, "load", None)
+    file = tmp_path / "zeros.npz"
+    np.savez_compressed(file, a=np.zeros(10_000))
+    assert file.stat().st_size < 1_000
+    with pytest.raises(InvalidParameter, match="its arrays are larger than"):
+        tables.check({"data": str(file), "client": "a", "target": "b"})
+
+
+def test_a_list_in_a_parquet_file_is_no_number(tmp_path):
+    """Arrow has no distinct lists, and said so as a fault of cfl-verify."""
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    columns = {"who": ["a", "a", "b", "b"], "x": [[1], [2], [3], [4]], "y": [1.0, 2.0, 3.0, 4.0]}
+    parquet.write_table(arrow.table(columns), tmp_path / "rows.parquet")
+    asked = {"data": str(tmp_path / "rows.parquet"), "client": "who", "target": "y"}
+    with pytest.raises(InvalidParameter, match=r"column x, row 1 is no number: '\[1\]'"):
+        tables.check(asked)
 
 
 def test_a_column_is_the_clients_or_the_target(tmp_path):
