@@ -3,12 +3,16 @@ skip.
 """
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import sympy as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from bounds.statement import OutsideTheorem
 from trials.checks import InvalidParameter
+from verify.decisions.domain import Choice, Interval
 from verify.papers import catalogue
 from verify.plan import plan, weaker
 from verify.procedures.base import PROFILES
@@ -137,6 +141,46 @@ def test_cells_of_every_role_are_counted():
         fewer = replace(whole, **{role: ()})
         assert weaker(whole, fewer) == (f"{7 - n} of 7 cells",)
         assert weaker(fewer, whole) == ()
+
+
+NAMES = st.sets(st.sampled_from("dmnk"))
+
+
+def parts_of(n_cells, drift, stated, scaling, ranges):
+    """What `weaker` reads of a procedure.  One without exponents has none of that name."""
+    found = SimpleNamespace(every_cell=lambda: [{}] * n_cells, drift=drift, domain=ranges)
+    if stated is not None:
+        found.stated = dict.fromkeys(stated, 0.5)
+    if scaling is not None:
+        found.scaling = tuple(scaling)
+    return found
+
+
+PARTS = st.tuples(
+    st.integers(0, 3), st.sampled_from([None, {}, {"n": 1.0}]),
+    st.none() | NAMES, st.none() | NAMES,
+    st.none() | st.fixed_dictionaries(dict.fromkeys("xy", st.sampled_from([
+        Interval(0.0, 1.0), Interval(0.5, 0.5), Choice((1, 2)),
+    ]))),
+)  # fmt: skip
+
+
+@settings(max_examples=80, deadline=None)
+@given(PARTS, PARTS)
+def test_what_is_no_longer_tried_is_told_part_by_part(before, after):
+    """Exponents and growths by name, those of the first procedure that the second one lacks."""
+    told = weaker(parts_of(*before), parts_of(*after))
+    (cells, drift, stated, grown, ranges), (fewer, no_drift, left, kept, rest) = before, after
+    wanted = [f"{fewer} of {cells} cells"] if fewer < cells else []
+    wanted += ["no test of drift"] if drift and not no_drift else []
+    if stated is not None and left is not None and len(left) < len(stated):
+        wanted.append(f"no exponent of {', '.join(n for n in 'dkmn' if n in stated - left)}")
+    if lost := (grown or set()) - (kept or set()):
+        wanted.append(f"no growth with {', '.join(n for n in 'dkmn' if n in lost)}")
+    if ranges is not None and rest is not None and ranges != rest:
+        changed = [name for name in "xy" if ranges[name] != rest[name]]
+        wanted.append(f"a search with {', '.join(changed)} held fixed")
+    assert list(told) == wanted
 
 
 def test_a_claim_that_is_named_twice_is_planned_once():

@@ -123,8 +123,12 @@ def _leaf(file: Path) -> Iterator[Part]:
         leaf = _decoded(file, file.read_bytes(), _Leaf)
     except OSError as error:
         raise InvalidParameter(f"{file}: cannot be read: {error.strerror}") from None
-    if len(leaf.users) != len(leaf.num_samples) or set(leaf.users) != set(leaf.user_data):
-        raise InvalidParameter(f"{file}: users, num_samples and user_data must name the same users")
+    # Images of a user who is named twice would count twice.
+    once = len(set(leaf.users)) == len(leaf.users) == len(leaf.num_samples)
+    if not once or set(leaf.users) != set(leaf.user_data):
+        raise InvalidParameter(
+            f"{file}: users, num_samples and user_data must name the same users, each of them once"
+        )
     for user, count in zip(leaf.users, leaf.num_samples, strict=True):
         shard = leaf.user_data[user]
         if not len(shard.x) == len(shard.y) == count:

@@ -82,6 +82,9 @@ def test_signs_and_titles_tell_verdicts_without_colours() -> None:
     assert [boxes[name]["sign"] for name in ("p.a", "p.long", "p.b")] == ["✗", "✓", "·"]
     assert boxes["p.long"]["title"] == "p.long, HELD; rests on the refuted p.a"
     assert boxes["p.a"]["title"] == "p.a, HELD"
+    both = Graph(nodes=(node("p.c", 0, 0.0, "p.a", "q.z", "p.b"),), edges=(), alone=())
+    (box,) = draw_graph(both, "p", item)["nodes"]
+    assert box["title"] == "p.c, HELD; rests on the refuted p.a, q.z, p.b"
     assert boxes["q.z"]["text"] == "q.z"  # another paper's statement keeps its paper's name
 
 

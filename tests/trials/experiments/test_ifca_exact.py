@@ -128,6 +128,39 @@ def test_zero_one_centres_of_every_part_are_those_of_the_stream(monkeypatch, at_
         np.testing.assert_allclose(found @ found.T, plain @ plain.T, rtol=0, atol=1e-9)
 
 
+@pytest.mark.parametrize("at_once", [1, 7, 20, 100])
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"k": 3, "d": 4, "n": 2, "centers": "random", "alpha": 0.2},
+        {"k": 2, "d": 9, "n": 3, "centers": "bernoulli", "init": "orthogonal", "sigma": 0.4},
+    ],
+)
+def test_labels_of_every_part_are_those_of_each_trials_own_models(monkeypatch, at_once, params):
+    """One trial after the other, on the rows that the stream gives to its part."""
+    full = labels.LABELS.check({**params})
+    k, n, d, sigma = full["k"], full["n"], full["d"], full["sigma"]
+    monkeypatch.setattr(labels, "_CHUNK", at_once * n * d)
+    rng = np.random.default_rng(9)
+    theta, truth, _ = geometry.draw_geometry(full, rng, 60, victim=0)
+    wanted = []
+    for first in range(0, 60, at_once):
+        trials = range(first, min(first + at_once, 60))
+        x = rng.standard_normal((len(trials), n, d))[..., : theta.shape[-1]]
+        noise = sigma * rng.standard_normal((len(trials), n))
+        for t, rows, errors in zip(trials, x, noise, strict=True):
+            y = rows @ truth[t, 0] + errors
+            losses = [np.mean((y - rows @ theta[t, j]) ** 2) for j in range(k)]
+            rival = 1 + int(np.argmin(np.linalg.norm(truth[t, 1:] - truth[t, 0], axis=1)))
+            x0 = pw.margin(theta[t, 0], theta[t, rival], truth[t, 0], sigma)[0]
+            law = np.exp(pw.log_tail_probability(x0, n))
+            wanted.append([np.argmin(losses) != 0, losses[rival] < losses[0], law])
+    found = run(labels.LABELS, params, seed=9, n_trials=60)
+    assert 0 < found[:, 0].sum() < 60
+    np.testing.assert_array_equal(found[:, :2], np.array(wanted)[:, :2])
+    np.testing.assert_allclose(found[:, 2], np.array(wanted)[:, 2], rtol=1e-10)
+
+
 @pytest.mark.statistical
 def test_reduced_random_starts_have_the_ambient_law():
     """The pair's margin, a function of the whole geometry, drawn both ways."""

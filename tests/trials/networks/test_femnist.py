@@ -43,6 +43,18 @@ def test_json_files_of_leaf_are_put_together_by_writer(tmp_path):
         ("[" * 100_000, "is no json of LEAF"),
         (json.dumps(leaf(users=["f1"])), "must name the same users"),
         (json.dumps(leaf(users=["f1", "f9"])), "must name the same users"),
+        (json.dumps(leaf(users=["f1", "f0", "f1"], num_samples=[2, 1, 2])), "each of them once"),
+        (json.dumps(leaf(users=["f1", "f0"], num_samples=[2])), "must name the same users"),
+        (
+            json.dumps(leaf(users=["f0"], num_samples=[1],
+                            user_data={"f0": {"x": [X[0]], "y": [1, 2]}})),
+            "has 1 images and 2 classes; num_samples says 1",
+        ),
+        (
+            json.dumps(leaf(users=["f0"], num_samples=[2],
+                            user_data={"f0": {"x": [X[0]], "y": [1, 2]}})),
+            "has 1 images and 2 classes; num_samples says 2",
+        ),
         (json.dumps(leaf(num_samples=[3, 1])), "has 2 images and 2 classes; num_samples says 3"),
         (
             json.dumps(leaf(users=["f0"], num_samples=[1],

@@ -796,6 +796,40 @@ def test_where_all_trials_raise_the_error_is_that_of_the_first():
     assert next(count, None) is None  # all were tried
 
 
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.sampled_from([True, False, 3, -0.5, None]), min_size=1, max_size=9))
+def test_trials_that_raise_are_told_by_their_rows_and_the_first_by_its_words(rows):
+    """None stands for a trial that raises.  Truths and whole numbers are numbers."""
+    left = iter(enumerate(rows))
+
+    def one(params, rng):
+        row, value = next(left)
+        if value is None:
+            raise ValueError(f"trial {row}")
+        return (value, 2.0)
+
+    lost = [row for row, value in enumerate(rows) if value is None]
+    wanted = np.array([[np.nan if v is None else v, np.nan if v is None else 2.0] for v in rows])
+    simulate = each_trial(one)
+    if not lost:
+        found = simulate({}, np.random.default_rng(0), len(rows))
+        assert found.dtype == np.float64
+        np.testing.assert_array_equal(found, wanted)
+    elif len(lost) == len(rows):
+        with pytest.raises(ValueError, match=r"^trial 0$"):
+            simulate({}, np.random.default_rng(0), len(rows))
+    else:
+        with pytest.raises(registry.SomeTrialsRaised) as caught:
+            simulate({}, np.random.default_rng(0), len(rows))
+        np.testing.assert_array_equal(caught.value.values, wanted)
+        assert {row: str(error) for row, error in caught.value.errors.items()} == {
+            row: f"trial {row}" for row in lost
+        }
+        assert str(caught.value) == (
+            f"{len(lost)} of {len(rows)} trials raised, the first one ValueError('trial {lost[0]}')"
+        )
+
+
 class Noted(Executor):
     """Notes the mean and the number of each block that is submitted."""
 

@@ -564,7 +564,10 @@ FULL.sqlite_errorcode = sqlite3.SQLITE_FULL
         (OSError(errno.ENOSPC, "No space left on device"), f"No space left on device; {GO_ON}"),
         (MemoryError(), f"out of memory; {GO_ON}"),
         (translate(Path("a"), FULL), f"a: database or disk is full; {GO_ON}"),
-        (OSError(errno.EMFILE, "Too many"), f"Too many; use a smaller --jobs; {GO_ON}"),
+        *(
+            (OSError(number, "Too many"), f"Too many; use a smaller --jobs; {GO_ON}")
+            for number in (errno.EMFILE, errno.ENFILE, errno.EAGAIN)
+        ),
         (WrongValues("two columns"), "two columns; mend the experiment and start a new run, "),
         (TrialsRaised("all raised"), "all raised; mend the experiment and start a new run, "),
     ],
