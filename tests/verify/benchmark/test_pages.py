@@ -69,6 +69,19 @@ def results(draw):
     return Result(benchmark=declared, federations=federations, stopped="x", cpu_seconds=2.0)
 
 
+@settings(max_examples=20, deadline=None)
+@given(results())
+def test_a_line_of_the_table_has_the_failures_of_all_trials_and_the_place_of_its_own_method(result):
+    for found in result.federations:
+        lines = pages.rows(result, found)
+        assert [line[1] for line in lines] == [row.method for row in found.methods]
+        for row, line in zip(found.methods, lines, strict=True):
+            assert (line[0] == "*") == row.best
+            failed, trials = map(int, line[-2].split("/"))
+            assert (failed, trials) == (row.n_failed, 8)
+            assert line[-1] == row.guarantee.place.replace("none", "-")
+
+
 @settings(max_examples=40, deadline=None)
 @given(results())
 def test_the_notes_count_contrasts_and_failures_and_name_each_guarantee_once(result):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 from click.testing import CliRunner
@@ -16,7 +17,7 @@ from verify.cli.app import application
 from verify.cli.examined import examination_of
 from verify.cli.mutating import SampleRequest, _keep, _print_by_procedure, sample_request
 from verify.mutation.examination import Standing
-from verify.mutation.outcomes import Judged, describe
+from verify.mutation.outcomes import Judged, Outcome, describe
 from verify.mutation.score import Score, _Judge
 from verify.papers import catalogue
 from verify.plan import plan
@@ -280,3 +281,29 @@ def test_the_unchanged_statement_is_examined_by_the_planned_procedure_at_the_use
     changed = replace(statement, title="changed")
     assert made.procedure(changed) is not planned.procedure
     assert made.procedure(changed).every_cell() == anew.every_cell()
+
+
+OUTCOMES = get_args(Outcome)
+#: By the table of outcomes: what lost its support, and what kept it though it is false.
+LOST, KEPT = ("refuted", "unsupported"), ("unseen", "survived")
+
+
+@pytest.mark.parametrize("kinds", [("assumption", "boundary"), ("factor", "exponent", "boundary")])
+def test_of_the_false_mutants_the_caught_ones_are_counted(kinds, capsys):
+    """Conditions alone have a line of their own, and with others they do not count."""
+    judged = tuple(
+        Judged(mutant=f"{kind} {i}", kind=kind, words="", outcome=outcome, why=f"why {i}")
+        for kind in kinds
+        for i, outcome in enumerate([*OUTCOMES, "refuted", "not tried", "true here"])
+    )
+    mutating._print(Score(claim="a.b", procedure="p", original="SUPPORTED", judged=judged))
+    first, *rest = capsys.readouterr().out.splitlines()
+    only_conditions = kinds == ("assumption", "boundary")
+    counted = [j for j in judged if only_conditions or j.kind in ("factor", "exponent")]
+    caught = sum(j.outcome in LOST for j in counted)
+    false = sum(j.outcome in (*LOST, *KEPT) for j in counted)
+    assert (caught, false) == (6, 10)
+    what = "conditions" if only_conditions else "SUPPORTED"
+    assert first == f"a.b: {what}; caught {caught} of {false}"
+    shown = " ".join(" ".join(rest).split())
+    assert all((f"why {i}" in shown) for i, outcome in enumerate(OUTCOMES) if outcome in KEPT)
