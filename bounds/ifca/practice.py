@@ -262,7 +262,7 @@ SEPARATION = statement(
     "The separation of the rescaled random optima is R",
     "Section VI-A",
     kind="rate",
-    quantifiers=r"\forall R,d,k",
+    quantifiers=r"k=2,\ \forall R,d",
     observed=r"E\,\Delta",
     relation=r"\propto",
     terms=(Term(name="scale", expr=R),),

@@ -116,7 +116,8 @@ _AGAINST_OTHERS = (
 )
 _SENT = (
     "Asking the subsample alone saves sending, and its means have fewer fits. So the last contrast "
-    "says what sending all fits buys."
+    "says what sending all fits buys. K-means++ itself would pass in the place of the "
+    "weights: that they perform well is shown, and not that they are needed."
 )
 _SQUARED_ERROR = r"\text{users' mean squared error}"
 _REMARK_23 = "Remark 23"

@@ -250,10 +250,10 @@ THEOREM_1_RATE = statement(
     terms={"variance": size_min**0 / (n * size_k)},
     reading=(
         "Theorem 1 adds $R^2N^2/(n|C_{(K)}|\\mu_F^2D^2)$, and Remark 18 has the order "
-        "$1/(n|C_{(K)}|)$ for every cluster. Both sizes are varied: only the own one matters. The "
-        "rate hides the factor $n/(n-d-1)$ of least squares with Gaussian features, by which the "
-        "mean of local fits exceeds the fit of all data of a large cluster: 1.06 at $n=400$, "
-        "$d=20$, two at $n=2(d+1)$, infinite at $n\\le d+1$."
+        "$1/(n|C_{(K)}|)$ for every cluster. Both sizes and $K$ are varied: only the own size "
+        "matters, and not $m$. The rate hides the factor $n/(n-d-1)$ of least squares with "
+        "Gaussian features, by which the mean of local fits exceeds the fit of all data of a large "
+        "cluster: 1.06 at $n=400$, $d=20$, two at $n=2(d+1)$, infinite at $n\\le d+1$."
     ),
     uses=("odcl.thm1-mse",),
 )

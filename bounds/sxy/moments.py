@@ -269,7 +269,8 @@ PROP_1_RATE_GAP = statement(
     terms=_IN_CLIENTS,
     constants=TWO_CONSTANTS[:1],
     reading="All residuals are equally long and orthogonal, so the eigengap of $EY_t$ is fixed. "
-    "$C_1$ stands for the factor $\\sqrt{d\\log N}$, which hardly varies.",
+    "$C_1$ stands for the factor $\\sqrt{d\\log N}$. The exponent is that of $m/d$ at a fixed $d$: "
+    "no power of $d$ beside it is tried.",
     uses=("sxy.prop1",),
 )
 
@@ -326,7 +327,8 @@ PROP_1_RATE_NO_GAP = statement(
     reading=(
         "One residual is as short as the deviation allows it to be lost, "
         "$p\\norm{v}^2\\propto\\sqrt{d/m}$. Then the rate of the proposition is attained. $C_1$ "
-        "stands for the factor $\\sqrt{d\\log N}$."
+        "stands for the factor $\\sqrt{d\\log N}$. The exponent is that of $m/d$ at a fixed "
+        "$d$: no power of $d$ beside it is tried."
     ),
     uses=("sxy.prop1",),
 )

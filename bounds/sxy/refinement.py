@@ -93,7 +93,12 @@ LEMMA_2 = statement(
     failure=C_2 * sp.exp(-d),
     constants=_BOXES[1:],
     assumptions=(TWO_CLUSTERS, STABLE_STEP, _small(NU)[1]),
-    reading=_SHARE_OF_NU,
+    reading=_SHARE_OF_NU
+    + (
+        " $C_2=100$ is exhibited, and the bound is trivial. With $C_2=1$ it would not be, but a "
+        "thousand times the largest error of a trial: a label is wrong in two to four trials of a "
+        "hundred."
+    ),
     uses=("sxy.eq14", "sxy.eq15", "sxy.eq36", "sxy.lemma11-phi", "sxy.lemma11-zeta"),
 )
 

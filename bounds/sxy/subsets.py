@@ -29,7 +29,8 @@ LEMMA_11_PHI = statement(
     constants=(prefactor(C, "prefactor"),),
     reading=(
         "Gaussian features of covariance $I$. A search gives a lower limit of the supremum, and a "
-        "union bound over all sets of rows limits the probability."
+        "union bound over all sets of rows limits the probability. With $C=16$ a root of the "
+        "logarithm is not told apart."
     ),
     **_PHI,
 )
@@ -51,7 +52,9 @@ LEMMA_11_ZETA = statement(
     "Lemma 11, (37)",
     kind="probability",
     quantifiers=r"\exists C\;\forall N,n,d,\nu,\sigma",
-    reading="Gaussian noise, whose sub-Gaussian norm is a multiple of $\\sigma$.",
+    reading="Gaussian noise, whose sub-Gaussian norm is a multiple of $\\sigma$. $C=9$ is "
+    "exhibited, and the supremum tends to $2\\nu\\sigma^2\\log(e/\\nu)$. So a root of the "
+    "logarithm is told apart for $\\nu<10^{-8}$ only, which no cell has.",
     observed=r"\sup_{N_I\le\nu N}\frac1N\norm{\zeta_I}^2",
     terms=(Term(name="share", expr=C * sigma**2 * SHARE),),
     failure=4 * sp.exp(-d),

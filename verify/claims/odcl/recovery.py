@@ -506,19 +506,30 @@ def theorem_1_mse(statement: Statement, profile: Profile) -> MeanBound:
 
 @claim("odcl.thm1-rate", br.THEOREM_1_RATE, finding=CHEBYSHEV)
 def theorem_1_rate(statement: Statement, _profile: Profile) -> Rate:
-    """ODCL-KM++ on well separated clusters: exponents of n and of both cluster sizes."""
+    """ODCL-KM++ on well separated clusters: exponents of n, of both cluster sizes and of K.
+
+    With the same K in all cells m would be nearly proportional to the own cluster's size.
+    """
     cells = tuple(
-        {"n": n, "k": 3, "d": 4, "size_k": own, "size_min": least, "Delta": 5.0, "sigma": 1.0}
-        for n in (500, 2000, 8000)
-        for own in (9, 27, 81)
-        for least in (1, 3, 9)
+        {
+            "n": n,
+            "size_k": own,
+            "size_min": least,
+            "k": (2, 4, 8)[(i + j + h) % 3],
+            "d": 8,
+            "Delta": 5.0,
+            "sigma": 1.0,
+        }
+        for i, n in enumerate((500, 2000, 8000))
+        for j, own in enumerate((6, 18, 54))
+        for h, least in enumerate((1, 3, 9))
     )
     return power_law(
         statement,
-        Sampling(experiment=ONE_SHOT, max_trials=384),
+        Sampling(experiment=ONE_SHOT, max_trials=256),
         cells,
         "error_k",
-        lambda cell: {name: float(cell[name]) for name in ("n", "size_k", "size_min")},
+        lambda cell: {name: float(cell[name]) for name in ("n", "size_k", "size_min", "k")},
         "the squared error of the first cluster's model",
         validate=statement.require,
     )

@@ -10,10 +10,10 @@ from their optima (experiment ``sxy.clustering-error``).
 
 Computation. The stated nu of Lemma 2 is a bound of the share, through p_e and (32).  It is tens of
 times the share in every cell that the lemma allows, because models near their optima give a wrong
-label almost never where p_e is below one.  So `sxy.lemma2` cannot fail.  Here nu is the share that
-the round has.  Clients have 2 to 64 rows, and the noise grows with the root of the rows, so that
-labels are wrong in every cell.  The constant is fitted in some cells and tried in others, four
-times outside in every symbol.
+label almost never where p_e is below one.  So `sxy.lemma2` cannot fail with C2 = 100.  Here nu is
+the share that the round has.  Clients have 2 to 64 rows, and the noise grows with the root of the
+rows, so that labels are wrong in every cell.  The constant is fitted in some cells and tried in
+others, four times outside in every symbol.
 
 Reference. Lemma 2, Lemma 11, Section 4.2.1.
 """

@@ -389,8 +389,12 @@ def _rate(
     margin: float,
     trials: int = 64,
 ) -> Rate:
-    """The exponent of a column's mean in m/d at a fixed d, from the statement's term."""
-    refuse_untried(statement, ("d", "m", "delta", "sigma"))
+    """The exponent of a column's mean in m/d at a fixed d, from the statement's term.
+
+    The dimension has a power of its own in the fit, which no statement gives.  So a statement with
+    a power of d is refused.
+    """
+    refuse_untried(statement, ("m", "delta", "sigma"))
     (term,) = statement.terms
     _in_unit(statement, term.expr)
     side: Side = "equals" if statement.relation == "=" else "at most"

@@ -16,6 +16,7 @@ from trials.experiments.sxy.descents import NOT_GROUPED
 from trials.experiments.sxy.deviation import SIZES, sizes_of, skewness
 from trials.experiments.sxy.moments import shares_of
 from trials.experiments.sxy.refinement import N_ROUNDS
+from trials.experiments.sxy.two_phases import SUCCESS
 from trials.run.cell import Params
 from trials.run.store import Table
 from verify.procedures.placebos import Control, Entry, Placebo, Trivial
@@ -153,6 +154,12 @@ ALL_CLIENTS = Trivial(
 
 # --- Both phases, and IFCA ------------------------------------------------------------------------
 
+
+def _coarse_fails(table: Table, _cell: Params) -> FloatArray:
+    """Whether Phase 1 ends outside the limit of success."""
+    return np.asarray(table["coarse"] > SUCCESS, dtype=np.float64)
+
+
 PHASE_1_ALONE = Placebo(name="Phase 1 alone", columns={"phases": "coarse"})
 RANDOM_START = Placebo(name="a random start without Phase 1", columns={"phases": "once"})
 
@@ -232,6 +239,7 @@ PLACEBOS: dict[str, Entry] = {
     ),
     "sxy.ifca-restarts": (
         Placebo(name="a run that stays at its start", side="phases", columns={"fail_phases": 1.0}),
+        Placebo(name="Phase 1 alone", side="phases", columns={"fail_phases": _coarse_fails}),
     ),
     "sxy.ifca-restarts-in-d": (NO_ROUNDS,),
     "sxy.ifca-restarts-in-k": (NO_ROUNDS,),
