@@ -10187,6 +10187,14 @@ MEANINGS: tuple[Meaning, ...] = (
         "what none of some runs shows is that of ten",
         "bounds/test_shown",
     ),
+    Meaning(
+        "verify/claims/sxy/moments.py",
+        'refuse_untried(statement, ("m", "delta", "sigma"))',
+        'refuse_untried(statement, ("d", "m", "delta", "sigma"))',
+        "a rate in m/d keeps its support with any power of d",
+        "verify/claims/test_rates",
+        missed=True,
+    ),
 )
 
 
