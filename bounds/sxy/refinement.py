@@ -142,7 +142,11 @@ THM_2 = statement(
     failure=C * k * sp.exp(-d),
     constants=_BOXES,
     assumptions=(TWO_CLUSTERS, STABLE_STEP, ENOUGH_ROWS, *_small(NU)),
-    reading=_SHARE_OF_NU + _SECOND_TERM,
+    reading=_SHARE_OF_NU
+    + (
+        " The trials do not tell a further factor $1/k$ or $1/\\sqrt d$ in the second term. It is "
+        "far above the noise of a round."
+    ),
     uses=("sxy.lemma2", "sxy.thm2-decrease", "sxy.noise-floor"),
 )
 
