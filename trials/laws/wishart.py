@@ -245,7 +245,8 @@ def _distinct_models(theta: FloatArray, representative: IntArray) -> IntArray:
     for j in range(k):
         representative[j] = j
         for i in range(j):
-            if _equal(theta[i], theta[j]):
+            # The first coordinates tell most apart without a slice, which costs more.
+            if theta[i, 0] == theta[j, 0] and _equal(theta[i], theta[j]):
                 representative[j] = i
                 break
         if representative[j] == j:
@@ -268,14 +269,16 @@ def _loss_covariance(
 
 
 @kernel
-def _squared_distances(columns: FloatArray, centre: FloatArray, out: FloatArray) -> None:
-    """Squared distances of the models, the columns of a (d, k) array, from one centre."""
+def _squared_distances(
+    columns: FloatArray, theta_star: FloatArray, a: int, out: FloatArray
+) -> None:
+    """Squared distances of the models, the columns of a (d, k) array, from the centre ``a``."""
     for j in range(out.size):
         out[j] = 0.0
     for c in range(columns.shape[0]):
-        row, at = columns[c], centre[c]
+        at = theta_star[a, c]
         for j in range(out.size):  # over models: the compiler may take several at once
-            gap = row[j] - at
+            gap = columns[c, j] - at
             out[j] += gap * gap
 
 
@@ -302,6 +305,16 @@ def _log_tail_limit(own_sq: float, rival_sq: float, rounding: float, sigma: floa
         return -math.inf
     limit = -0.5 * n * math.log1p(ratio) - _LOG_2
     return limit if limit > -_SURE else -math.inf
+
+
+@kernel
+def _nearest_rival(alive: IntArray, own: int, squares: FloatArray) -> float:
+    """The smallest of the rivals' squared distances (k,), infinite without rivals."""
+    nearest = math.inf
+    for j in alive:
+        if j != own and squares[j] < nearest:
+            nearest = squares[j]
+    return nearest
 
 
 @kernel
@@ -459,9 +472,9 @@ def label_counts(
     Notes
     -----
     Cost O(k^2 d) for the distances, plus O(k^3) for each candidate when k > 2.  The candidates are
-    thinned twice: first by limits that the distances give (`_log_tail_limit`), then by the exact
-    probabilities.  Margins and tails are computed only for clusters with a client that passes the
-    first.  Identical models are represented by the first of them, the argmin's choice.
+    thinned three times: by the limit of the nearest rival times the number of rivals, by the limits
+    that all distances give (`_log_tail_limit`), and by the exact probabilities.  Each is computed
+    only for clusters with a client that passes the one before.  Identical models are represented by the first of them, the argmin's choice.
 
     Examples
     --------
@@ -491,10 +504,21 @@ def label_counts(
             counts[a, j] = 0
         own = representative[a]
         counts[a, own] = left = sizes[a]
-        _squared_distances(columns, theta_star[a], squares)
+        _squared_distances(columns, theta_star, a, squares)
+        # Of a rival the limit falls with its distance, so that one exponential is enough for most.
+        nearest = _log_tail_limit(
+            squares[own], _nearest_rival(alive, own, squares), rounding, sigma, n
+        )
+        rough = (alive.size - 1) * math.exp(nearest)
+        if rough < _DRAW_ALL:
+            left = rng.binomial(left, rough)
+            if left == 0:
+                continue
+        else:
+            rough = 1.0
         limit = _limit_tails(alive, own, squares, rounding, sigma, n, work.tail)
         if limit < _DRAW_ALL:
-            left = rng.binomial(left, limit)
+            left = rng.binomial(left, min(limit / rough, 1.0))
             if left == 0:
                 continue
         else:
