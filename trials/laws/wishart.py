@@ -474,7 +474,8 @@ def label_counts(
     Cost O(k^2 d) for the distances, plus O(k^3) for each candidate when k > 2.  The candidates are
     thinned three times: by the limit of the nearest rival times the number of rivals, by the limits
     that all distances give (`_log_tail_limit`), and by the exact probabilities.  Each is computed
-    only for clusters with a client that passes the one before.  Identical models are represented by the first of them, the argmin's choice.
+    only for clusters with a client that passes the one before.  Identical models are represented by
+    the first of them, the argmin's choice.
 
     Examples
     --------

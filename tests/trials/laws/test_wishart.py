@@ -202,7 +202,7 @@ def test_limits_from_distances_are_above_the_probabilities():
     for _ in range(20_000):
         centre, own, rival, sigma, n = near_the_threshold(rng)
         squares = np.empty(2)
-        wishart._squared_distances(np.column_stack([own, rival]), centre, squares)
+        wishart._squared_distances(np.column_stack([own, rival]), centre[None], 0, squares)
         rounding = 1e-15 * (len(own) + 10)
         limit = wishart._log_tail_limit(*squares, rounding, sigma, n)
         x, _ = pw.margin(own, rival, centre, sigma)
@@ -228,11 +228,14 @@ def test_the_limit_is_chernoffs_where_the_models_and_the_centre_lie_on_a_line():
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("k", "copies", "n"), [(2, 0, 6), (4, 0, 8), (5, 2, 8)])
-def test_thinning_by_limits_changes_no_law(monkeypatch, k, copies, n):
+@pytest.mark.parametrize(
+    ("k", "copies", "n", "far"), [(2, 0, 6, 1.0), (4, 0, 8, 1.0), (5, 2, 8, 1.0), (5, 0, 8, 1.4)]
+)
+def test_thinning_by_limits_changes_no_law(monkeypatch, k, copies, n, far):
     """The kernel beside its text without the limits, where some clients pass the first thinning."""
     rng = np.random.default_rng(2)
     centres = 2.0 * np.eye(k) * math.sqrt(0.5)
+    centres[2:] *= far  # two centres are nearer to each other than the rest
     theta = centres + 0.05 * rng.standard_normal((k, k))
     theta[:copies] = theta[0]
     sizes, sigma = np.full(k, 300), 1.0
@@ -253,6 +256,7 @@ def test_thinning_by_limits_changes_no_law(monkeypatch, k, copies, n):
         return float(k)
 
     monkeypatch.setattr(wishart, "_limit_tails", no_limit)
+    monkeypatch.setattr(wishart, "_log_tail_limit", lambda *_: 0.0)
     monkeypatch.setitem(globals(), "label_counts", getattr(label_counts, "py_func", label_counts))
     plain = draw(10_000)
     for a in range(k):
