@@ -12,7 +12,9 @@ Hypothesis prefers the first.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import lru_cache, wraps
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from hypothesis import strategies as st
@@ -44,25 +46,53 @@ __all__ = [
     "sizes",
 ]
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def kept(make: Callable[P, st.SearchStrategy[T]]) -> Callable[P, st.SearchStrategy[T]]:
+    """A maker of strategies that returns one for equal arguments, where these can be kept.
+
+    Hypothesis looks at a new strategy before it draws from it, which takes longer than the draw.
+    """
+    known = lru_cache(maxsize=1024)(make)
+
+    @wraps(make)
+    def again(*args: P.args, **kwargs: P.kwargs) -> st.SearchStrategy[T]:
+        try:
+            return known(*args, **kwargs)  # type: ignore[arg-type]
+        except TypeError:  # a list or an array as an argument
+            return make(*args, **kwargs)
+
+    return again
+
+
 seeds = st.integers(0, 2**32 - 1)
 positive = st.floats(1e-3, 1e3)
 closeness = st.floats(0.01, 0.49)
 profiles = st.sampled_from(["equal", "one-small", "one-large", "geometric"])
 inits = st.sampled_from(["random", "adversarial", "orthogonal", "translation"])
+_NUMBERS = st.sampled_from(["whole", "normal", "mixed"])
+_SIZES = st.sampled_from(["same", "balanced", "zipf"])
+_SEPARATIONS = st.sampled_from([1.0, 8.0])
+_STARTS = st.sampled_from([0.25, 0.45])
+_CLOUDS = st.sampled_from(["lattice", "cloud", "duplicates", "collinear", "mixed"])
 
 
 # -- numbers -------------------------------------------------------------------------------------
 
 
+@kept
 def whole(shape: tuple[int, ...], size: int = 4) -> st.SearchStrategy[FloatArray]:
     """Arrays of whole numbers in [-size, size], with which short sums and products are exact."""
     return hnp.arrays(np.float64, shape, elements=st.integers(-size, size).map(float))
 
 
+@kept
 @st.composite
 def entries(draw: st.DrawFn, shape: tuple[int, ...]) -> FloatArray:
     """An array of whole, normal or badly scaled numbers (rows of size 1e-6 to 1e6)."""
-    kind = draw(st.sampled_from(["whole", "normal", "mixed"]))
+    kind = draw(_NUMBERS)
     if kind == "whole":
         return np.asarray(draw(whole(shape)))
     rng = np.random.default_rng(draw(seeds))
@@ -72,6 +102,7 @@ def entries(draw: st.DrawFn, shape: tuple[int, ...]) -> FloatArray:
     return numbers
 
 
+@kept
 @st.composite
 def reflections(draw: st.DrawFn, d: int) -> FloatArray:
     """A (d, d) orthogonal matrix, the reflection at the plane across a whole vector."""
@@ -81,11 +112,13 @@ def reflections(draw: st.DrawFn, d: int) -> FloatArray:
     return np.asarray(np.eye(d) - 2.0 * np.outer(normal, normal) / (normal @ normal))
 
 
+@kept
 def label_vectors(m: int, k: int) -> st.SearchStrategy[IntArray]:
     """(m,) labels in 0..k-1.  A cluster may be empty."""
     return hnp.arrays(np.int64, (m,), elements=st.integers(0, k - 1))
 
 
+@kept
 @st.composite
 def schedules(draw: st.DrawFn, max_rounds: int = 5) -> tuple[float, int]:
     """``(factor, rounds)``: a step size in units of the longest stable one, and a number >= 1."""
@@ -144,10 +177,11 @@ def initialisations(
 # -- federated data ------------------------------------------------------------------------------
 
 
+@kept
 @st.composite
 def sizes(draw: st.DrawFn, m: int, max_n: int = 6, min_n: int = 1, equal: bool = False) -> IntArray:
     """(m,) rows of each client: balanced, Zipf or, always with ``equal``, the same for all."""
-    profile = draw(st.sampled_from(["same", "balanced", "zipf"]))
+    profile = draw(_SIZES)
     mean = draw(st.integers(min_n, max_n))
     if equal or profile == "same":
         return np.full(m, mean, dtype=np.int64)
@@ -179,6 +213,7 @@ def clients_of_mixture(
     return Clients(tuple(pairs))
 
 
+@kept
 @st.composite
 def federated(
     draw: st.DrawFn,
@@ -204,12 +239,12 @@ def federated(
         return {"models": models, "clients": clients}
     k = draw(st.integers(2, max(max_k, 2)))
     d = max(k - 1, 2)
-    theta_star = mx.simplex(k, d, draw(st.sampled_from([1.0, 8.0])))
+    theta_star = mx.simplex(k, d, draw(_SEPARATIONS))
     rng = np.random.default_rng(draw(seeds))
     mixture = mx.Mixture(
         theta_star=theta_star, cluster_sizes=np.ones(k, dtype=np.int64), sigma=0.5, n_samples=1
     )
-    models = mx.initialise(mixture, draw(st.sampled_from([0.25, 0.45])), draw(inits), rng)
+    models = mx.initialise(mixture, draw(_STARTS), draw(inits), rng)
     labels = draw(label_vectors(m, k))
     return {"models": models, "clients": clients_of_mixture(theta_star, labels, counts, 0.5, rng)}
 
@@ -217,12 +252,12 @@ def federated(
 # -- points --------------------------------------------------------------------------------------
 
 
+@kept
 @st.composite
 def point_sets(draw: st.DrawFn, max_m: int = 8, max_d: int = 3, simple: bool = False) -> FloatArray:
     """(m, d) points: a lattice, a cloud, duplicates up to 1e-12, on a line, or of mixed scales."""
     m, d = draw(st.integers(1, max_m)), draw(st.integers(1, max_d))
-    kinds = ["lattice", "cloud", "duplicates", "collinear", "mixed"]
-    kind = "lattice" if simple else draw(st.sampled_from(kinds))
+    kind = "lattice" if simple else draw(_CLOUDS)
     if kind == "lattice":
         return np.asarray(draw(whole((m, d))))
     rng = np.random.default_rng(draw(seeds))
@@ -238,6 +273,7 @@ def point_sets(draw: st.DrawFn, max_m: int = 8, max_d: int = 3, simple: bool = F
     return rng.standard_normal((m, d))
 
 
+@kept
 @st.composite
 def separated(
     draw: st.DrawFn, max_k: int = 3, max_each: int = 3, max_d: int = 3, simple: bool = False

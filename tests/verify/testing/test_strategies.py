@@ -459,3 +459,18 @@ def test_separated_groups_lie_around_thousands_on_the_first_axis():
     least += [(st.permutations([0]), [0]), (own.seeds, 0)]
     found = made_of(own.separated(simple=True), *least)
     assert found["points"].tolist() == [[1000.0]]
+
+
+def test_a_maker_returns_one_strategy_for_equal_arguments_and_draws_new_arrays_from_it():
+    assert own.whole((2, 3)) is own.whole((2, 3))
+    assert own.whole((2, 3)) is not own.whole((2, 3), 2)
+    assert own.federated(equal=True) is not own.federated(simple=True)
+
+    @settings(max_examples=10, derandomize=True, database=None)
+    @given(own.label_vectors(3, 2), own.whole([2, 2]))  # a list cannot be kept
+    def changed_in_place(labels, numbers):
+        assert set(labels) <= {0, 1}
+        assert numbers.shape == (2, 2)
+        labels[:] = 7  # were the array kept, the next draws would have it
+
+    changed_in_place()
