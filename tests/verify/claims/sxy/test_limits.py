@@ -11,7 +11,7 @@ from scipy import optimize, special
 
 from trials.laws.random_subspace import random_tangents, smallest_cosines
 from verify.claims.sxy import PAPER, moments, subsets
-from verify.claims.sxy.refinement import FLOOR_SHARP, RATE, SHARP_CONSTANTS
+from verify.claims.sxy.refinement import FLOOR_SHARP, MANY_FEATURES, RATE, SHARP_CONSTANTS
 from verify.claims.sxy.subspace import log_small_cosine_limit
 from verify.decisions.sequences import resolvable
 from verify.evidence import Verdict
@@ -52,7 +52,10 @@ def test_the_limit_on_a_cosine_is_one_on_its_tangent():
 
 
 def test_no_supported_probability_rests_on_the_number_of_trials():
-    """Where trials do not resolve the stated probability, a computed limit does."""
+    """Where trials do not resolve the stated probability, a computed limit does.
+
+    A cell that a run at its start passes too is void: no support rests on it.
+    """
     profile, open_claims = PROFILES["standard"], set()
     for claim in PAPER.claims:
         procedure = None if claim.not_run_at("standard") else claim.build(profile)
@@ -60,6 +63,8 @@ def test_no_supported_probability_rests_on_the_number_of_trials():
             continue
         resolution = math.log(resolvable(procedure.sampling.max_trials, 3e-4))
         for cell in procedure.cells:
+            if MANY_FEATURES.items() <= cell.items():
+                continue
             stated = procedure._log_delta(cell)
             if stated < resolution and not procedure._log_limit(cell) <= stated:
                 open_claims.add(procedure.name)
