@@ -5693,8 +5693,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "verify/proofs/shelf.py",
-        "    if certificate is None:\n        return None\n    check(statement, certificate)",
-        "    check(statement, certificate or {})",
+        "    if certificate is None:\n        return None\n    text = _compact(",
+        "    text = _compact(",
         "a search without a proof ends in a refusal",
         "verify/proofs/test_shelf",
         missed=True,

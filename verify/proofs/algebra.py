@@ -1,17 +1,31 @@
 r"""Terms as data, and the algebra in which `verify.proofs.checker` compares them and finds signs.
 
-The module needs python-flint and the standard library only.
+The module needs `verify.proofs.limits`, python-flint and the standard library only.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from typing import Any
 
 import flint
+
+from verify.proofs.limits import (
+    BITS,
+    DEGREE,
+    FACTORED,
+    PAIRS,
+    PRIMES,
+    TERMS,
+    Rejected,
+    bound,
+    charge,
+    require,
+)
 
 Term = Any  # a rational or a name as text, or a list of an operation and its terms
 Relation = tuple[str, Term]  # ``term relation 0``
@@ -20,19 +34,9 @@ Quotient = tuple[Poly, Poly]
 Factored = tuple[flint.fmpq, list[tuple[Poly, int]]]  # a unit, and factors with their powers
 
 NUMBER = re.compile(r"-?[0-9]{1,300}(/[0-9]{1,300})?")
-_ATOMS, _EXPONENT, _SIZE = 16, 64, 20_000
+_ATOMS, _EXPONENT = 16, 64
 TAIL = "chi-square"  # of q and x: the probability that a chi-square of q degrees exceeds x
 _ARITY = {"max": 2, "min": 2, "^": 2, TAIL: 2}
-
-
-class Rejected(ValueError):
-    """The certificate does not prove the statement.  The message says why."""
-
-
-def require(condition: object, message: str) -> None:
-    """Raise `Rejected` unless the condition holds."""
-    if not condition:
-        raise Rejected(message)
 
 
 # -- Terms -----------------------------------------------------------------------------------------
@@ -80,13 +84,16 @@ def minus(left: Term, right: Term) -> Term:
 
 def slope(term: Term, x: str) -> Term:
     """The derivative of a term by x."""
-    if x not in names(term) or term == x:
+    if isinstance(term, str):
         return "1" if term == x else "0"
     op, parts = parts_of(term)
     inner = [slope(part, x) for part in parts]
+    if all(part == "0" for part in inner):  # the term does not hold x
+        return "0"
     if op == "+":
         return ["+", *inner]
     if op == "*":
+        bound("the size of a derivative", len(parts) ** 2, PAIRS)
         return ["+", *(["*", d, *parts[:i], *parts[i + 1 :]] for i, d in enumerate(inner))]
     if op == "^":
         return ["*", parts[1], ["^", parts[0], str(Fraction(parts[1]) - 1)], inner[0]]
@@ -140,6 +147,11 @@ _BALLS: dict[str, Callable[..., flint.arb]] = {
 # -- Algebra ---------------------------------------------------------------------------------------
 
 
+def widest(poly: Poly) -> int:
+    """The bits of the largest numerator or denominator of a coefficient."""
+    return max(map(flint.fmpq.height_bits, poly.coeffs()), default=0)
+
+
 #: Polynomials that were factored, by their context and their text.
 _FACTORED: dict[tuple[flint.fmpq_mpoly_ctx, str], Factored] = {}
 _KEPT = 4096  # of them
@@ -169,10 +181,12 @@ class Algebra:
         self.factorings: dict[str, Factored] = {}
         for relation, term in (*given, *given):  # the later ones simplify the first
             top, bottom = self.quotient(term)  # it is defined, so the bottom is not zero
-            self.learn(relation, top if self.sign(bottom) == ">" else top * bottom)
+            side = self.one if self.sign(bottom) == ">" else bottom
+            self.learn(relation, self.multiplied(top, side))
 
     def learn(self, relation: str, poly: Poly) -> None:
         """Note the sign of a polynomial, and of what is left of it without positive factors."""
+        charge(20)
         if relation == "=":
             self.note(-poly, ">=")
         self.note(poly, ">" if relation == ">" else ">=")
@@ -186,7 +200,7 @@ class Algebra:
             if self.sign(-factor) == ">":
                 left = left * (-1) ** times
             elif self.sign(factor) != ">" and (times % 2 or relation == ">="):
-                left = left * factor ** (times % 2 or 2)
+                left = self.multiplied(left, self.raised(factor, times % 2 or 2))
         if not left.is_one():  # what is known of 1 is more than that it is >= 0
             self.note(left, relation)
 
@@ -203,6 +217,8 @@ class Algebra:
 
     def found_factors(self, poly: Poly, name: str) -> Factored:
         """The factors that FLINT finds.  The goals of one proof ask for the same."""
+        bound("the number of terms to factor", len(poly), FACTORED)
+        charge(len(poly) ** 2 // 10)  # also where it is kept: the work depends on no other check
         found = _FACTORED.get((self.context, name))
         if found is None:
             found = poly.factor()
@@ -271,9 +287,12 @@ class Algebra:
 
     def reduced(self, poly: Poly) -> Poly:
         """The polynomial with r^q replaced by v, for each root r of order q of a value v."""
-        require(len(poly) <= _SIZE and poly.total_degree() <= 4 * _EXPONENT, "too large")
+        bound("the number of terms", len(poly), TERMS)
+        bound("a degree", poly.total_degree(), DEGREE)
+        bound("the bits of a number", widest(poly), BITS)
         for i, (q, value) in reversed(self.powers.items()):
             while poly.degrees()[i] >= q:
+                self.afford(poly, self.raised(value, poly.degrees()[i] // q))
                 parts, poly = poly.to_dict(), 0 * self.one
                 for e, coefficient in parts.items():
                     times, left = divmod(e[i], q)
@@ -283,17 +302,20 @@ class Algebra:
 
     def over(self, top: Poly, bottom: Poly) -> Quotient:
         """A quotient in lowest terms."""
+        charge(len(top) + len(bottom))
         top = self.reduced(top)
         if bottom.is_one():
             return top, bottom
         bottom = self.reduced(bottom)
         require(not bottom.is_zero(), "a term divides by zero")
+        self.afford(top, bottom)
         common = top.gcd(bottom)
         unit = (bottom / common).leading_coefficient()
         return top / common / unit, bottom / common / unit
 
     def quotient(self, term: Term) -> Quotient:
         """The numerator and the denominator of a term at points where the term is defined."""
+        charge(1)
         exact = number(term)
         if exact is not None:
             return self.one * flint.fmpq(*exact.as_integer_ratio()), self.one
@@ -302,10 +324,8 @@ class Algebra:
         op, parts = parts_of(term)
         require(op != TAIL, "a tail is only enclosed")
         pairs = [self.quotient(part) for part in parts]
-        if op == "+":
-            return reduce(lambda p, q: self.over(p[0] * q[1] + q[0] * p[1], p[1] * q[1]), pairs)
-        if op == "*":
-            return reduce(lambda p, q: self.over(p[0] * q[0], p[1] * q[1]), pairs)
+        if op in ("+", "*"):
+            return reduce(partial(self.joined, op), pairs)
         if op == "^":
             return self.power(*pairs[0], Fraction(parts[1]))
         if op == "exp":
@@ -314,16 +334,58 @@ class Algebra:
             return self.atom(op, *pairs[0]), self.one
         return self.log(*pairs[0]) if op == "log" else self.extremum(op, *pairs)
 
+    def joined(self, op: str, p: Quotient, q: Quotient) -> Quotient:
+        """The sum or the product of two quotients."""
+        self.afford(p[1], q[1])
+        if op == "+":
+            self.afford(p[0], q[1])
+            self.afford(q[0], p[1])
+            return self.over(p[0] * q[1] + q[0] * p[1], p[1] * q[1])
+        self.afford(p[0], q[0])
+        return self.over(p[0] * q[0], p[1] * q[1])
+
+    def afford(self, p: Poly, q: Poly) -> None:
+        """Refuse a product, or a common factor, of two polynomials with too many pairs of terms."""
+        bound("the size of a product", len(p) * len(q), PAIRS)
+        charge(len(p) * len(q) // 20)  # FLINT is that much faster for a pair
+
+    def multiplied(self, *factors: Poly) -> Poly:
+        """The product of polynomials."""
+        found, *others = factors
+        for factor in others:
+            self.afford(found, factor)
+            found = found * factor
+        return found
+
+    def raised(self, poly: Poly, e: int) -> Poly:
+        """A power with a whole exponent, unless it may be too large, which is told beforehand."""
+        if e == 1:
+            return poly
+        n = len(poly)
+        # It has at most one term for each way to draw e of the n terms, with repetition and in no
+        # order, and at most one for each monomial in its degrees.
+        terms = math.comb(n + e - 1, e) if n else 0
+        if terms > TERMS:
+            terms = min(terms, math.prod(e * d + 1 for d in poly.degrees()))
+        bound("the number of terms of a power", terms, TERMS)
+        bound("the degree of a power", e * poly.total_degree(), DEGREE)
+        bound("the bits of a power", e * (widest(poly) + n.bit_length()), BITS)
+        charge(terms)
+        return poly**e
+
     def extremum(self, op: str, p: Quotient, q: Quotient) -> Quotient:
         """A maximum or minimum: one of two quotients where the signs say which."""
-        difference = (p[0] * q[1] - q[0] * p[1]) * p[1] * q[1]
+        self.afford(p[0], q[1])
+        self.afford(q[0], p[1])
+        between = p[0] * q[1] - q[0] * p[1]
+        difference = self.multiplied(between, p[1], q[1])
         for poly, first in ((difference, op == "max"), (-difference, op == "min")):
             if self.sign(poly):
                 return p if first else q
         return self.atom(op, *p, *q), self.one
 
     def split(self, top: Poly, bottom: Poly, sign: str) -> list[tuple[Poly, int]] | None:
-        """The factors of a quotient, primes among them, if all of them have the sign."""
+        """The factors of a quotient, whole numbers among them, if all of them have the sign."""
         if top.is_zero():
             return None
         found: list[tuple[Poly, int]] = []
@@ -338,7 +400,10 @@ class Algebra:
                 found.append((factor if up else -factor, side * times))
             positive ^= unit < 0
             for whole, turn in ((abs(unit.p), side), (unit.q, -side)):
-                found += [(self.one * prime, turn * times) for prime, times in whole.factor()]
+                # What is left without the small primes may be a product of large ones.  That is
+                # sound: of a whole number m > 1 the rest asks that m > 0, log m > 0 and
+                # (m^(1/q))^q = m, prime or not.  Only a proof that needs its factors is not found.
+                found += [(self.one * m, turn * times) for m, times in whole.factor(PRIMES)]
         return found if positive else None
 
     def power(self, top: Poly, bottom: Poly, e: Fraction) -> Quotient:
@@ -348,13 +413,13 @@ class Algebra:
         if e < 0:
             return self.power(bottom, top, -e)
         if e.denominator == 1:
-            return self.over(top ** int(e), bottom ** int(e))
+            return self.over(self.raised(top, int(e)), self.raised(bottom, int(e)))
         if top.is_zero():  # it has no factors, as 1 has none
             return top, self.one
         factors = self.split(top, bottom, ">=")
         if factors is None:
             root = self.atom(f"root {e.denominator}", top, bottom, sign=">=")
-            return root**e.numerator, self.one
+            return self.raised(root, e.numerator), self.one
         sides = [self.one, self.one]
         for factor, times in factors:
             whole, rest = divmod(abs(times) * e, 1)
@@ -362,7 +427,8 @@ class Algebra:
             if rest:
                 root = self.atom(f"root {rest.denominator}", factor, sign=self.sign(factor))
                 self.powers[self.gens.index(root)] = rest.denominator, factor
-            sides[times < 0] *= factor ** int(whole) * root**rest.numerator
+            powers = self.raised(factor, int(whole)), self.raised(root, rest.numerator)
+            sides[times < 0] = self.multiplied(sides[times < 0], *powers)
         return self.over(*sides)
 
     def log(self, top: Poly, bottom: Poly) -> Quotient:
@@ -396,7 +462,8 @@ class Algebra:
                 base = self.atom("exp", part, below, sign=">")
                 if below.is_one():
                     self.exps[self.gens.index(base)] = part
-            sides[coefficient < 0] *= base ** abs(int(coefficient.p))
+            power = self.raised(base, abs(int(coefficient.p)))
+            sides[coefficient < 0] = self.multiplied(sides[coefficient < 0], power)
         return self.over(*sides)
 
     def sign_of(self, term: Term) -> str:
@@ -409,7 +476,7 @@ class Algebra:
         if op == "^" and parts[1] == "2":
             return ">" if self.sign_of(parts[0]) == ">" else ">="
         top, bottom = self.quotient(term)
-        return self.sign(top if bottom.is_one() else top * bottom)
+        return self.sign(top if bottom.is_one() else self.multiplied(top, bottom))
 
     def defined(self, *terms: Term) -> None:
         """Refuse terms that may be undefined somewhere."""
@@ -422,7 +489,8 @@ class Algebra:
                 require(self.sign_of(parts[0]) == ">", "a logarithm of what may be <= 0")
             elif op == "^":
                 top, exponent = self.quotient(parts[0])[0], Fraction(parts[1])
-                nonzero = exponent >= 0 or ">" in map(self.sign, (top, -top, top**2))
+                nonzero = exponent >= 0 or ">" in (self.sign(top), self.sign(-top))
+                nonzero = nonzero or self.sign(self.raised(top, 2)) == ">"
                 require(nonzero, "a denominator may be zero")
                 real = exponent.denominator == 1 or self.sign_of(parts[0])
                 require(real, "a root of what may be < 0")

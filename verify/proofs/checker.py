@@ -1,7 +1,7 @@
 r"""Checks a proof that a statement holds at every point of its domain.
 
-The module needs three others of this folder, `algebra`, `sums` and `runs`, python-flint and the
-standard library only.  A statement is JSON:
+The module needs four others of this folder, `algebra`, `sums`, `runs` and `limits`, python-flint
+and the standard library only.  A statement is JSON:
 
     {"variables": ["x", "n"], "given": [[">", "x", "0"]], "claim": [">=", LEFT, RIGHT]}
 
@@ -41,7 +41,6 @@ import flint
 from verify.proofs.algebra import (
     Algebra,
     Poly,
-    Rejected,
     Relation,
     Term,
     enclose,
@@ -50,9 +49,19 @@ from verify.proofs.algebra import (
     number,
     parts_of,
     put,
-    require,
     slope,
     smooth,
+)
+from verify.proofs.limits import (
+    NODES,
+    VARIABLES,
+    Rejected,
+    TooLarge,
+    bound,
+    charge,
+    limited,
+    nodes,
+    require,
 )
 from verify.proofs.runs import Run, runs_of
 from verify.proofs.sums import Sums, made_in, sums_of
@@ -74,9 +83,15 @@ def digest(statement: Mapping[str, Any]) -> str:
 
 
 def check(statement: Mapping[str, Any], certificate: Any) -> None:
-    """Raise `Rejected` unless the certificate proves the statement."""
+    """Raise `Rejected` unless the certificate proves the statement.
+
+    It is `TooLarge` where the check would exceed one of `verify.proofs.limits`.
+    """
     try:
-        prove(goal_of(statement), certificate)
+        with limited():
+            prove(goal_of(statement), certificate)
+    except TooLarge:
+        raise
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError,
             RuntimeError) as error:  # fmt: skip
         raise Rejected(str(error)[:200] or "the certificate is malformed") from None
@@ -100,7 +115,11 @@ class Goal:
     runs: Mapping[str, Run] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuse a name of no variable: a later step could give it to one."""
+        """Refuse a name of no variable, which a later step could give to one, and large terms."""
+        bound("the number of variables", len(self.variables), VARIABLES)
+        size = nodes(self.claim[1], *(term for _, term in self.given))
+        bound("the size of a goal", size, NODES)
+        charge(size)
         for _, term in (*self.given, self.claim):
             require(names(term) <= {*self.variables}, "a name is of no variable")
 
@@ -302,10 +321,13 @@ def _boxes(goal: Goal, algebra: Algebra, splits: str, order: Sequence[str]) -> t
            if low is not None and high is not None}  # fmt: skip
     require(box.keys() == {*order}, "a variable has no limits")
     slopes = {x: slope(term, x) for x in order} if smooth(term) else {}
+    size = nodes(term, *slopes.values(), *(each for _, each in goal.given))
+    bound("the size of a claim with its derivatives", size, NODES)
 
     def cover(box: Box) -> None:
         mark = next(left, "")
         if mark == ".":
+            charge(size)
             require(holds(goal, box, slopes), "an enclosure does not exclude a violation")
             return
         x = order[int(mark)]

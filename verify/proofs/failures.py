@@ -26,8 +26,9 @@ from verify.claim import Claim
 from verify.decisions.domain import Choice
 from verify.procedures.interface import Procedure
 from verify.procedures.search import Search
-from verify.proofs.algebra import Rejected, number
+from verify.proofs.algebra import number
 from verify.proofs.certificate import proof
+from verify.proofs.limits import FILE, Rejected, bound
 from verify.proofs.refuting import check_failure
 from verify.proofs.shelf import Damaged, known_shelves
 from verify.proofs.terms import checkers, neutral
@@ -251,6 +252,7 @@ def stored(claim: Claim, folders: Sequence[Path] | None = None) -> dict[str, Any
     if path is None:
         return None
     try:
+        bound("the number of bytes", path.stat().st_size, FILE)
         document = json.loads(path.read_text(encoding="utf-8"))
         if document["registered"] != registered(claim.statement):
             return None

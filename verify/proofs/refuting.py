@@ -9,21 +9,13 @@ algebra.  The module needs the checker's algebra and python-flint only.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import reduce
 from typing import Any
 
 import flint
 
-from verify.proofs.algebra import (
-    Algebra,
-    Rejected,
-    Term,
-    enclose,
-    names,
-    put,
-    require,
-)
+from verify.proofs.algebra import Algebra, Term, enclose, names, put
 from verify.proofs.checker import goal_of
+from verify.proofs.limits import NODES, Rejected, bound, charge, limited, nodes, require
 
 PRECISIONS = (64, 256, 1024, 4096)
 _ERRORS = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RuntimeError)
@@ -38,7 +30,8 @@ def check_failure(statement: Mapping[str, Any], values: Mapping[str, Term]) -> N
     ...                "claim": [">=", "x", "1"]}, {"x": ["^", "2", "-1/2"]})
     """
     try:
-        _check(statement, values)
+        with limited():
+            _check(statement, values)
     except _ERRORS as error:
         raise Rejected(str(error)[:200] or "the values are malformed") from None
 
@@ -52,7 +45,11 @@ def _check(statement: Mapping[str, Any], values: Mapping[str, Term]) -> None:
 
     def at(term: Term) -> Term:
         # a bare number would change powers: with a variable y, x^y is e^(y log x), also at y = 2
-        return reduce(lambda found, x: put(found, x, ["+", values[x]]), goal.variables, term)
+        for x in goal.variables:
+            term = put(term, x, ["+", values[x]])
+            bound("the size of a term", nodes(term), NODES)
+        charge(nodes(term))
+        return term
 
     for relation, term in goal.given:
         require(_is_met(relation, sign(at(term))), "something given does not hold there")

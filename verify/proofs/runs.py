@@ -10,7 +10,7 @@ In ``start`` x is the number before all steps.  In ``steps`` x is the number bef
 one after it, and T the number of steps before it.  In the claim and what is given of it, x is the
 number after T steps.
 
-The module needs the standard library and `verify.proofs.algebra` only.
+The module needs the standard library and `algebra` and `limits` of this folder only.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from verify.proofs.algebra import Relation, Term, minus, put, require
+from verify.proofs.algebra import Relation, Term, minus, put
+from verify.proofs.limits import require
 
 
 @dataclass(frozen=True)

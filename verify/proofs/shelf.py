@@ -14,6 +14,7 @@ import sympy as sp
 from bounds.render import latex
 from verify.proofs.checker import Rejected, check, digest, number
 from verify.proofs.lemmas import lemmas
+from verify.proofs.limits import FILE, TooLarge, bound
 from verify.proofs.propositions import Proposition, widens
 from verify.proofs.prover import find as search
 
@@ -94,6 +95,7 @@ def read(path: Path, own: Mapping[str, Any]) -> dict[str, Any]:
         When the file holds no certificate, or one of another statement.
     """
     try:
+        bound("the number of bytes", path.stat().st_size, FILE)
         document = json.loads(path.read_text(encoding="utf-8"))
         found = {part: document[part] for part in ("statement", "certificate")}
         same = widens(found["statement"], own)
@@ -119,6 +121,8 @@ def _cited(proposition: Proposition) -> list[str]:
 def prove(name: str, proposition: Proposition, shelf: Path = SHELF) -> Path | None:
     """Find a certificate and store it.  None where no tactic proves the proposition.
 
+    None too where the checker or the file would exceed a limit.
+
     The ends of ranges that only bound a search are left out one by one, where a proof is found
     without them.
     """
@@ -126,11 +130,15 @@ def prove(name: str, proposition: Proposition, shelf: Path = SHELF) -> Path | No
     statement, certificate = widest(own, proposition.optional(own), proposition.steps())
     if certificate is None:
         return None
-    check(statement, certificate)
-    document = {"claim": name, "statement": statement, "certificate": certificate}
+    text = _compact({"claim": name, "statement": statement, "certificate": certificate}) + "\n"
+    try:
+        check(statement, certificate)
+        bound("the number of bytes", len(text.encode()), FILE)
+    except TooLarge:
+        return None
     path = path_of(own, shelf)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(_compact(document) + "\n", encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
     return path
 
 

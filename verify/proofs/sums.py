@@ -18,7 +18,7 @@ each of these gets a name.  A name tells what it stands for:
 ``v__F_1_w__x`` the vector that is the sum of w x over F
 ==============  ==================================================================================
 
-The module needs the standard library and `verify.proofs.algebra` only.
+The module needs the standard library and `algebra` and `limits` of this folder only.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from verify.proofs.algebra import Relation, Term, minus, names, number, require
+from verify.proofs.algebra import Relation, Term, minus, names, number
+from verify.proofs.limits import MONOMIAL, NODES, bound, charge, nodes, require
 
 #: The powers and products of a member's numbers -> a term that is the same for all members.
 Local = dict[tuple[str, ...], Term]
@@ -67,12 +68,12 @@ class Sums:
 
     def plain(self, term: Term) -> Term:
         """A term without vectors and sums, in the names of products and sums."""
-        return written(self.read(term, _NONE))
+        return _small(written(self.read(term, _NONE)))
 
     def over(self, family: Family, term: Term) -> tuple[Term, Term]:
         """A term at one member, and its sum over the family."""
         read = self.read(term, family)
-        return written(read), _sum(family, read)
+        return _small(written(read)), _small(_sum(family, read))
 
     def with_member(self, family: Family) -> Sums:
         """The same where a member's vectors are vectors like any other."""
@@ -107,6 +108,7 @@ class Sums:
 
     def is_vector(self, term: Term, own: Family) -> bool:
         """Whether a term is a vector."""
+        charge(1)
         if isinstance(term, str):
             return term in (*self.vectors, *own.vectors)
         if term[0] == "sum":
@@ -192,7 +194,16 @@ def _added(parts: Any) -> Local:
     return {monomial: _joined("+", factors) for monomial, factors in found.items()}
 
 
+def _small(term: Term) -> Term:
+    """The term, whose parts are shared.  It is refused before anything goes through all of it."""
+    bound("the size of a term", nodes(term), NODES)
+    return term
+
+
 def _product(p: Local, q: Local) -> Local:
+    charge(len(p) * len(q))
+    longest = max(map(len, p), default=0) + max(map(len, q), default=0)
+    bound("the numbers of a member in a product", longest, MONOMIAL)
     return _added(
         {tuple(sorted((*a, *b))): _joined("*", [p[a], q[b]])} for a, b in product(p, q)
     )  # fmt: skip

@@ -238,6 +238,14 @@ def test_a_certificate_that_shows_nothing_is_rejected_whatever_words_it_holds(tm
     assert result.startswith("rejected: ")
 
 
+def test_a_certificate_that_asks_for_too_much_is_rejected_in_one_line(tmp_path):
+    names = [*"abcdefghij"]
+    power = {"variables": names, "given": [], "claim": [">=", ["^", ["+", *names], "64"], "0"]}
+    code, found = checked(tmp_path, {"proved": {**PROVED, "statement": power}})
+    assert code == 1
+    assert found == ["rejected: too large: the number of terms of a power is above 2,500"]
+
+
 def test_a_claim_without_a_certificate_is_told_only_where_it_is_named(tmp_path):
     assert checked(tmp_path / "all", {}) == (0, [])
     result = invoke("check-proof", tmp_path / "all")  # silence would look like a check that passed

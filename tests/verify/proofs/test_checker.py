@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from verify.proofs import algebra, checker, runs, sums
+from verify.proofs import algebra, checker, limits, runs, sums
 from verify.proofs.checker import Rejected, check, digest
 
 SUM = {"step": "sum"}
@@ -438,9 +438,11 @@ def code_lines(source):
     return code
 
 
-@pytest.mark.parametrize("module", [checker, algebra, sums, runs], ids=lambda own: own.__name__)
+@pytest.mark.parametrize(
+    "module", [checker, algebra, sums, runs, limits], ids=lambda own: own.__name__
+)
 def test_the_checker_is_small_and_needs_no_other_module(module):
-    """Its four modules need python-flint and the standard library."""
+    """Its five modules need python-flint and the standard library."""
     source = Path(module.__file__).read_text(encoding="utf-8")
     modules = {
         name.name if isinstance(node, ast.Import) else node.module
@@ -448,7 +450,7 @@ def test_the_checker_is_small_and_needs_no_other_module(module):
         if isinstance(node, ast.Import | ast.ImportFrom)
         for name in node.names
     }
-    own = {f"verify.proofs.{name}" for name in ("algebra", "sums", "runs")}
+    own = {f"verify.proofs.{name}" for name in ("algebra", "sums", "runs", "limits")}
     allowed = {*sys.stdlib_module_names, "flint", *own}
     assert {
         name if name.startswith("verify") else name.split(".")[0] for name in modules
