@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 import sympy as sp
 
-from tests.verify.proofs.test_checker import SUM, boxes, lemma, less, stated
+from tests.verify.proofs.test_checker import SIX, SUM, boxes, lemma, less, stated
 from verify.proofs import checker, failures, limits, prover, shelf
 from verify.proofs.algebra import Algebra, enclose
 from verify.proofs.checker import check
@@ -275,6 +275,15 @@ def test_a_cover_of_many_boxes_is_charged_for_each():
             return 10**6 - limits._LEFT.get()
 
     assert needed("0." * 20 + ".") - needed(".") == 20 * 12
+
+
+def test_a_tail_costs_as_much_as_300_nodes():
+    """5 e^-2 = .6767 is the probability that a chi-square variable of 6 degrees exceeds 4."""
+    with limited(2 * 300 + 299):
+        for _ in range(2):
+            assert abs(float(enclose(SIX, {}).mid()) - 5 * math.exp(-2)) < 1e-12
+        with pytest.raises(TooLarge):
+            enclose(SIX, {})
 
 
 def test_a_shared_part_is_counted_as_often_as_it_is_written():
