@@ -16,6 +16,7 @@ from trials.models import mixture as mx
 from trials.models.matching import bottleneck
 from trials.run.cell import canonical_json
 from trials.run.experiment import experiment
+from trials.run.streams import faster_stream
 
 ALL = [
     step.STEP,
@@ -247,7 +248,7 @@ def test_growth_is_recorded_cluster_by_cluster():
         {"k": 3, "d": 10, "m": 60, "n": 6, "alpha": 0.3, "profile": "one-small", "p_min": 0.1}
     )
     rows = step.TRAJECTORY.simulate(params, np.random.default_rng(56), 40)
-    errors, _ = step._run(params, np.random.default_rng(56), 40, step.N_STEPS)
+    errors, _ = step._run(params, faster_stream(np.random.default_rng(56)), 40, step.N_STEPS)
     grew_from = rows[:, step.TRAJECTORY.columns.index("grew_from")]
     for trial in range(40):
         found = [
