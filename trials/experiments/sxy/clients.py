@@ -134,9 +134,8 @@ def _draw_population(params: Params, rng: np.random.Generator) -> _Population:
     )
 
 
-@functools.lru_cache(
-    maxsize=4
-)  # the trials of a cell follow each other, and large cells have large arrays
+# The trials of a cell follow each other, and large cells have large arrays.
+@functools.lru_cache(maxsize=4)
 def _clusters(
     k: int, d: int, Delta: float, ratio: float, profile: mx.Profile, M: int
 ) -> tuple[FloatArray, FloatArray, IntArray]:
