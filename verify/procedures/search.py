@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from typing import Any, ClassVar, Self
 
@@ -310,12 +310,15 @@ class Search(Procedure):
 
         Large sizes are rare among the points.
         """
-        points = as_domain(self.domain).sample(np.random.default_rng(1), _SAMPLED)
-        inside = filter(self.is_inside, points if self.instances else ())
-        spoken = (
-            each.at(p, self.symbols(p)) is not None for p in inside for each in self.instances
+        return not self.instances or any(
+            each.at(p, self.symbols(p)) is not None for p in self._inside for each in self.instances
         )
-        return not self.instances or any(spoken)
+
+    @cached_property
+    def _inside(self) -> list[Point]:
+        """Points that meet the constraints, at which the formulas of proofs are compared."""
+        points = as_domain(self.domain).sample(np.random.default_rng(1), _SAMPLED)
+        return list(filter(self.is_inside, points))
 
     def _proved(self, proposition: Proposition) -> dict[str, Any] | None:
         """A proposition's certificate, after its formulas were compared at some points."""
@@ -332,8 +335,7 @@ class Search(Procedure):
         such as those of a narrower condition, or of none of them, and where a side has no value at
         one of them: the proof is of terms that were simplified.
         """
-        points = as_domain(self.domain).sample(np.random.default_rng(1), _SAMPLED)
-        inside = list(filter(self.is_inside, points))
+        inside = self._inside
         extreme = self._extremes(proposition, inside[:1])
         known = inside or extreme or list(islice(filter(self.is_inside, self._first()), 1))
         looked = (*inside, *extreme)
