@@ -263,11 +263,13 @@ def _void(run: Run, claim: Tried) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _draw(figure: Figure, name: str, files: Files, form: Form) -> dict[str, Any]:
+def _draw(
+    figure: Figure, name: str, files: Files, form: Form, role: str = "paper"
+) -> dict[str, Any]:
     path = f"figures/paper-{name}.{form}"
     files[path] = render(figure, form=form)
     caption = " ".join(capital(sentence(part)) for part in (figure.title, figure.caption) if part)
-    return {"path": Latex(path), "caption": prose(caption), "label": Latex(f"fig:paper-{name}")}
+    return {"path": Latex(path), "caption": prose(caption), "label": Latex(f"fig:{role}-{name}")}
 
 
 def findings(run: Run, files: Files, form: Form) -> tuple[list[dict[str, Any]], list[Shown]]:
@@ -286,7 +288,7 @@ def findings(run: Run, files: Files, form: Form) -> tuple[list[dict[str, Any]], 
             f for f in item.claim.evidence.figures if len(f.shown) == 1 and f.shown[0].series
         ]
         if figures and drawn < _FIGURES:
-            entry["figure"] = _draw(figures[0], item.claim.name, files, form)
+            entry["figure"] = _draw(figures[0], item.claim.name, files, form, role="finding")
             drawn += 1
         made.append(entry)
     # A theorem that is void where it is used stands behind the theorems that are false.

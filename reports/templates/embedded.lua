@@ -267,12 +267,12 @@ function Div(el)
   end
 end
 
--- The paper's figures stand at the top or the bottom of a page, as LaTeX places them: text fills
--- the page before a figure that is too large for the rest of it.  A benchmark's figure follows its
--- tables: at the bottom of the page it would stand below the next heading.
+-- A finding's figure stands at the top or the bottom of a page, as LaTeX places it: text fills the
+-- page before a figure that is too large for the rest of it.  The figures of another section stay
+-- where they are written: at the top or the bottom of the page they would stand in another section.
 function Figure(el)
   caption_as_text(el)
-  local floats = el.identifier:match("^fig:paper%-") and not el.identifier:match("^fig:paper%-benchmark%-")
+  local floats = el.identifier:match("^fig:finding%-")
   if not (floats or el.identifier == "fig:picture") then return el end
   local place = el.identifier == "fig:picture" and "bottom" or "auto" -- not above the title
   local figure, placed = typst_of({ el }):gsub("^#figure%(", "#figure(placement: " .. place .. ", ")

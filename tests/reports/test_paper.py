@@ -473,16 +473,15 @@ def test_a_benchmark_leaves_columns_to_the_site_and_has_its_stars_behind_the_nam
 
 
 @pytest.mark.skipif(bool(embedded_missing()), reason="needs pandoc and Typst")
-def test_a_figure_stands_in_its_own_section() -> None:
-    figure = (
-        r"\begin{figure}[tbp]\includegraphics{f.pdf}\caption{C}\label{fig:paper-%s}\end{figure}"
-    )
+@pytest.mark.parametrize("role", ["paper", "paper-benchmark"])
+def test_only_a_findings_figure_leaves_its_place(role: str) -> None:
+    figure = r"\begin{figure}\includegraphics{f.pdf}\caption{C}\label{fig:%s-x}\end{figure}"
     source = typst_source(
-        "\n\n".join([figure % "odcl-x", r"\FloatBarrier", figure % "benchmark-own"])
+        "\n\n".join([figure % "finding", r"\FloatBarrier", r"\section{S}", figure % role])
     )
     floating, _, after = source.partition("#place.flush()")
     assert "placement: auto" in floating
-    assert "<fig:paper-benchmark-own>" in after
+    assert f"<fig:{role}-x>" in after
     assert "placement" not in after
 
 
@@ -512,10 +511,10 @@ def test_a_papers_table_stands_once_beside_what_is_measured_with_its_verdict() -
 
 
 @pytest.mark.skipif(bool(embedded_missing()), reason="the embedded engine is not installed")
-def test_only_the_papers_figures_float_and_the_picture_stays_below_the_title(run: Run) -> None:
+def test_only_findings_figures_float_and_the_picture_stays_below_the_title(run: Run) -> None:
     typst = typst_source(
         r"\begin{figure}\includegraphics{a.pdf}\caption{A}\label{fig:picture}\end{figure}"
-        r"\begin{figure}\includegraphics{a.pdf}\caption{B}\label{fig:paper-b}\end{figure}"
+        r"\begin{figure}\includegraphics{a.pdf}\caption{B}\label{fig:finding-b}\end{figure}"
         r"\begin{figure}\includegraphics{a.pdf}\caption{C}\label{fig:c}\end{figure}",
         standalone=False,
     )
