@@ -345,8 +345,19 @@ def exact_limits(x: FloatArray, knowledge: Knowledge, level: float) -> tuple[flo
         raise InvalidParameter(f"a trial's value {other[0]:.6g} must be {low:g} or {high:g}")
     if not x.size:
         return low, high
-    share = scipy.stats.binomtest(int((x == high).sum()), x.size).proportion_ci(1 - 2 * level)
-    return low + (high - low) * share.low, low + (high - low) * share.high
+    lower, upper = exact_share_limits(int((x == high).sum()), x.size, level)
+    return low + (high - low) * lower, low + (high - low) * upper
+
+
+def exact_share_limits(successes: int, trials: int, level: float) -> tuple[float, float]:
+    """Clopper and Pearson's limits of a share of one trial or more, each at ``level``.
+
+    >>> low, high = exact_share_limits(40, 40, 0.025)
+    >>> round(low, 3), high
+    (0.912, 1.0)
+    """
+    share = scipy.stats.binomtest(successes, trials).proportion_ci(1 - 2 * level)
+    return float(share.low), float(share.high)
 
 
 def _middle(knowledge: Knowledge) -> float:

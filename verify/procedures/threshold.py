@@ -16,6 +16,7 @@ from trials.run.cell import Params
 from trials.run.engine import Demand
 from trials.run.store import Table
 from verify.decisions.combine import CellDecision, Status, combine, worse, worst
+from verify.decisions.comparisons import exact_share_limits
 from verify.decisions.rates import Side, along, decide_rate, fit_power_law, log_design
 from verify.decisions.thresholds import Design, ThresholdFit
 from verify.evidence import Evidence, EvidenceTable, Figure, Series, Verdict
@@ -483,14 +484,7 @@ class Threshold(Valued, Sampled):
         )
 
     def _figure(self, sized: Sequence[Sized]) -> Figure:
-        series = [
-            Series(
-                label=self._spell_cell(z.params) or "all trials",
-                x=[float(n) for n in sorted(z.counts)],
-                y=[z.counts[n][0] / z.counts[n][1] for n in sorted(z.counts)],
-            )
-            for z in sized[:_DRAWN]
-        ]
+        series = [self._series_of(z) for z in sized[:_DRAWN]]
         shown = "" if len(sized) <= _DRAWN else f" {_DRAWN} of {len(sized)} cells."
         return Figure(
             name="success",
@@ -500,7 +494,20 @@ class Threshold(Valued, Sampled):
             series=series,
             xscale="log",
             hlines=[(self.target, "target")],
-            caption=f"Every trial that was drawn counts.{shown}",
+            caption="Every trial that was drawn counts. Bars are 95 % limits of a share "
+            f"(Clopper-Pearson), as if its number of trials had been fixed before.{shown}",
+        )
+
+    def _series_of(self, z: Sized) -> Series:
+        """The shares of successes of a cell, a size each, with their limits."""
+        sizes = sorted(z.counts)
+        limits = [exact_share_limits(*z.counts[n], 0.025) for n in sizes]
+        return Series(
+            label=self._spell_cell(z.params) or "all trials",
+            x=[float(n) for n in sizes],
+            y=[z.counts[n][0] / z.counts[n][1] for n in sizes],
+            lower=[low for low, _ in limits],
+            upper=[high for _, high in limits],
         )
 
     def _notes(self, sized: Sequence[Sized]) -> list[str]:

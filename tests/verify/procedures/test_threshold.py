@@ -397,6 +397,33 @@ def test_the_page_gets_the_trials_of_every_size_that_was_tried(tmp_path):
         assert min(shares.values()) < 0.5 < max(shares.values())
 
 
+def test_the_bars_of_the_figure_leave_a_fortieth_of_the_binomial_on_each_side():
+    build = at_a_size()
+    counts = {90: (0, 32), 60: (7, 32), 120: (30, 33), 200: (32, 32)}
+    fit = build._design(build.cells[0], 0.05).fit(counts)
+    cell = Sized(params=build.cells[0], counts=counts, observed=(), fit=fit)
+    (drawn,) = build._figure([cell]).series
+    assert list(drawn.x) == [60.0, 90.0, 120.0, 200.0]
+
+    def at_most(successes, trials, share):
+        return math.fsum(
+            math.comb(trials, i) * share**i * (1 - share) ** (trials - i)
+            for i in range(successes + 1)
+        )
+
+    for size, y, lower, upper in zip(drawn.x, drawn.y, drawn.lower, drawn.upper, strict=True):
+        successes, trials = counts[int(size)]
+        assert y == successes / trials
+        if successes:
+            assert 1 - at_most(successes - 1, trials, lower) == pytest.approx(0.025, rel=1e-6)
+        else:
+            assert lower == 0
+        if successes < trials:
+            assert at_most(successes, trials, upper) == pytest.approx(0.025, rel=1e-6)
+        else:
+            assert upper == 1
+
+
 @pytest.mark.parametrize(("successes", "reason"), [(0, "above"), (32, "below")])
 def test_a_scaling_with_a_cell_without_a_threshold_is_inconclusive(successes, reason):
     """Its growth would be that of the cells that are left, and the lost one is not at random."""
