@@ -180,6 +180,7 @@ def execute(
     _refuse_overspent(store, config, allocation, [str(p.selection) for p in open_claims])
     refuse_other_code(store, [e for p in open_claims if (e := p.procedure.experiment())])
     with _timed(store):
+        said = _add_commands(store, commands if open_claims else ())
         _put_papers(store, known, prepared.claims)
         store.put_document("run", "extension", {"profile": config.profile})
         store.put_document("run", "plan", {"claims": [str(p.selection) for p in prepared.claims]})
@@ -205,11 +206,24 @@ def execute(
             ],
             "not_run": [[name, reason] for name, reason in prepared.not_run.items()],
             "environment": environment() | _describe_mixture(store),
-            "commands": list(commands),
+            "commands": said,
             "content_digest": digest,
         },
     )
     return outcomes
+
+
+def _add_commands(store: RunStore, commands: Sequence[str]) -> list[str]:
+    """All commands that made a run, these ones included.  They are written before its first trial.
+
+    So a run that was stopped, or that was extended, still names the command that began it.  A
+    command that is given again, such as ``resume``, is named once.
+    """
+    known = store.document("run", "commands", dict[str, list[str]])
+    said = list(summary(store).get("commands", []) if known is None else known["commands"])
+    said += [command for command in commands if command not in said]
+    store.put_document("run", "commands", {"commands": said})
+    return said
 
 
 def summarise_benchmarks(store: RunStore, executor: str, command: str) -> None:

@@ -337,6 +337,43 @@ def test_the_times_of_a_run_count_from_its_first_call_and_all_calls(tmp_path, mo
         assert (summary(store)["started"], summary(store)["wall_seconds"]) == ("before", 31.0)
 
 
+def test_a_run_names_all_the_commands_that_made_it(tmp_path, monkeypatch):
+    """The report of an extended run told its reader to resume a run that he does not have."""
+    stopping = True
+
+    def outcomes(*_):
+        if stopping:
+            raise KeyboardInterrupt
+        return []
+
+    monkeypatch.setattr(session, "_outcomes", outcomes)
+    config = RunConfig(claims=CLAIMS)
+
+    def work(store, command, config=config):
+        with make_executor("serial") as executor:
+            session.execute(store, config, executor, commands=[command])
+
+    with session.create(tmp_path / "run", config) as store:
+        with pytest.raises(KeyboardInterrupt):
+            work(store, "run a")
+        stopping = False
+        work(store, "resume latest")
+        assert summary(store)["commands"] == ["run a", "resume latest"]
+        work(store, "resume latest")
+        work(store, "resume --profile full")
+        assert summary(store)["commands"] == ["run a", "resume latest", "resume --profile full"]
+    with session.create(tmp_path / "older", config) as store:  # which recorded its summary alone
+        store.put_document("run", "summary", {"commands": ["run a"]})
+        work(store, "resume latest")
+        assert summary(store)["commands"] == ["run a", "resume latest"]
+    with session.create(tmp_path / "done", config) as store:
+        monkeypatch.undo()
+        with make_executor("serial") as executor:
+            session.execute(store, config, executor, commands=["run a"])
+            session.execute(store, config, executor, commands=["resume latest"])
+        assert summary(store)["commands"] == ["run a"]  # the second found nothing to do
+
+
 def test_a_run_is_only_ever_extended(tmp_path):
     config = RunConfig(claims=CLAIMS)
     assert session.resume_config(config, None) is config
