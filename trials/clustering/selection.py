@@ -28,6 +28,7 @@ solved.  For uniform weights pass `convex_partition`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -51,6 +52,7 @@ from trials.checks import (
 )
 from trials.clustering.convex import convex_clustering
 from trials.clustering.kmeans import KMeansFit, kmeans_pp
+from trials.clustering.kmeans.assignment import squared_distances
 from trials.clustering.units import divide_by_units, give_back, own_units
 from trials.kernel import kernel
 
@@ -128,6 +130,50 @@ def _distance(a: FloatArray, b: FloatArray) -> float:
 
 
 @kernel
+def _gather(points: FloatArray, labels: IntArray, ends: IntArray, points_t: FloatArray) -> None:
+    """Copy points (m, d) into the columns of ``points_t`` (d, m), cluster after cluster.
+
+    ``ends`` (n_clusters,) receives the column after the last one of each cluster.
+    """
+    ends[:] = 0
+    for label in labels:
+        ends[label] += 1
+    start = 0
+    for k in range(ends.size):
+        start, ends[k] = start + ends[k], start
+    for i in range(labels.size):
+        column = ends[labels[i]]
+        ends[labels[i]] += 1
+        for j in range(points.shape[1]):
+            points_t[j, column] = points[i, j]
+
+
+@kernel
+def _largest_square(points_t: FloatArray, low: int, high: int, work: FloatArray) -> float:
+    """Largest squared distance of two of the columns low to high - 1 of ``points_t`` (d, m).
+
+    ``work`` (2, m) is work space: the squares from one column, and the largest ones by place, which
+    vectorise where a single largest one would not.
+    """
+    center = np.empty(points_t.shape[0])
+    largest = work[1]
+    for i in range(high - low):
+        largest[i] = 0.0
+    for i in range(low, high - 1):
+        for j in range(center.size):
+            center[j] = points_t[j, i]
+        squares = work[0, : high - i - 1]
+        squared_distances(points_t, i + 1, center, squares)
+        for other in range(squares.size):
+            if squares[other] > largest[other]:
+                largest[other] = squares[other]
+    square = 0.0
+    for i in range(high - low):
+        square = max(square, largest[i])
+    return square
+
+
+@kernel
 def _recovery_batch(
     points: FloatArray, labels: IntArray, n_clusters: int, lower: FloatArray, upper: FloatArray
 ) -> None:
@@ -137,27 +183,24 @@ def _recovery_batch(
     count.
     """
     n_sets, m, d = points.shape
-    counts = np.empty(n_clusters, np.int64)
+    points_t, work = np.empty((d, m)), np.empty((2, m))
+    ends, counts = np.empty(n_clusters, np.int64), np.empty(n_clusters, np.int64)
     means = np.empty((n_clusters, d))
     for b in range(n_sets):
-        counts[:] = 0
-        means[:] = 0.0
-        lower[b] = 0.0
-        upper[b] = np.inf
-        for i in range(m):
-            counts[labels[b, i]] += 1
-            for j in range(d):
-                means[labels[b, i], j] += points[b, i, j]
+        _gather(points[b], labels[b], ends, points_t)
+        lower[b], upper[b] = 0.0, np.inf
+        start = 0
         for k in range(n_clusters):
+            counts[k] = ends[k] - start
             if counts[k] > 0:
+                diameter = math.sqrt(_largest_square(points_t, start, ends[k], work))
+                lower[b] = max(lower[b], diameter / counts[k])
                 for j in range(d):
+                    means[k, j] = 0.0
+                    for i in range(start, ends[k]):
+                        means[k, j] += points_t[j, i]
                     means[k, j] /= counts[k]
-        for i in range(m):
-            k = labels[b, i]
-            for other in range(i):
-                if labels[b, other] == k:
-                    ratio = _distance(points[b, i], points[b, other]) / counts[k]
-                    lower[b] = max(lower[b], ratio)
+            start = ends[k]
         for k in range(n_clusters):
             for other in range(k):
                 if counts[k] > 0 and counts[other] > 0:

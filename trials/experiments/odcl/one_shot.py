@@ -28,7 +28,7 @@ import math
 import numpy as np
 
 from trials.checks import FloatArray, IntArray, check_drawn
-from trials.clustering.kmeans import kmeans_pp
+from trials.clustering.kmeans import KMeansFit, kmeans_pp
 from trials.clustering.selection import recovery_interval
 from trials.laws.least_squares import errors
 from trials.parameters import Integer, Parameter, Parameters, Real, at_least
@@ -72,6 +72,15 @@ def same_partition(labels: IntArray, truth: IntArray, k: int) -> FloatArray:
     return np.asarray((n_pairs == n_true) & (n_labels == n_true), dtype=np.float64)
 
 
+def model_error(found: KMeansFit, optimum: FloatArray, first: int) -> FloatArray:
+    """(B,) mean squared distance from ``optimum`` (d,) of the first users' models, their centres.
+
+    Few centres serve many users, so the distances are those of the centres.
+    """
+    squares = ((found.centers - optimum) ** 2).sum(axis=2)
+    return np.asarray(np.take_along_axis(squares, found.labels[:, :first], axis=1).mean(axis=1))
+
+
 def _simulate(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
     k, d, first = params["k"], params["d"], params["size_k"]
     truth = np.repeat(np.arange(k), [first] * (k - 1) + [params["size_min"]])
@@ -81,13 +90,12 @@ def _simulate(params: Params, rng: np.random.Generator, n_trials: int) -> FloatA
     fits = optima[truth] + deviations
     found = kmeans_pp(fits, k, rng, n_init=_STARTS)
     interval = recovery_interval(fits, np.broadcast_to(truth, (n_trials, m)))
-    models = np.take_along_axis(found.centers, found.labels[:, :first, None], axis=1)
     oracle = deviations[:, :first].mean(axis=1)
     return np.column_stack(
         [
             same_partition(found.labels, truth, k),
             (interval.lower < interval.upper).astype(np.float64),
-            ((models - optima[0]) ** 2).sum(axis=2).mean(axis=1),
+            model_error(found, optima[0], first),
             (oracle**2).sum(axis=1),
         ]
     )
@@ -123,10 +131,9 @@ def simulate(params: Params, rng: np.random.Generator, n_trials: int) -> FloatAr
     each = np.tile(optima[truth], (n_trials, 1))
     fits = local_fits(params["n"], params["sigma"], each, rng).reshape(n_trials, truth.size, d)
     found = kmeans_pp(fits, k, rng, n_init=_STARTS)
-    models = np.take_along_axis(found.centers, found.labels[:, :first, None], axis=1)
     return np.column_stack(
         [
-            ((models - optima[0]) ** 2).sum(axis=2).mean(axis=1),
+            model_error(found, optima[0], first),
             same_partition(found.labels, truth, k),
         ]
     )
