@@ -28,7 +28,10 @@ from trials.checks import (
     whole_array,
 )
 from trials.clustering.convex import ClusterPath, convex_clustering_path
-from trials.clustering.convex.path import fusion_limits
+from trials.clustering.convex.nodes import Nodes
+from trials.clustering.convex.path import TOLERANCE, fusion_limits
+from trials.clustering.convex.problem import scale_points, scaled_penalty
+from trials.clustering.convex.solver import Solver, duplicate_steps
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,10 +109,60 @@ def recovery_window(points: ArrayLike, labels: ArrayLike) -> RecoveryWindow:
     )
 
 
-def fusion(points: FloatArray) -> Bracket:
-    """The penalty from which on all points (m, d) are one, 0 where they coincide."""
-    low, high = fusion_limits(points)
+def fusion(points: FloatArray, tolerance: float = TOLERANCE) -> Bracket:
+    """The penalty from which on all points (m, d) are one, 0 where they coincide.
+
+    The limits are about ``tolerance`` apart, relative to the penalty.
+    """
+    low, high = fusion_limits(points, tolerance=tolerance)
     return Bracket(low=low, high=high)
+
+
+def last_fusion(groups: list[FloatArray], tolerance: float = TOLERANCE) -> Bracket:
+    """The penalty from which on each of the groups (m_j, d) is one: the largest `fusion`.
+
+    A group that is one at the largest penalty found so far takes a single solve.  So the group
+    whose spread suggests the largest comes first.
+    """
+    found = Bracket(low=0.0, high=0.0)
+    for group in sorted(groups, key=lambda x: -float(x.std(axis=0).max()) / x.shape[0]):
+        if not _is_one(group, found.low):
+            own = fusion(group, tolerance)
+            found = Bracket(low=max(found.low, own.low), high=max(found.high, own.high))
+    return found
+
+
+def _is_one(points: FloatArray, penalty: float) -> bool:
+    """Whether all points (m, d) are proved to be one at a penalty."""
+    data = scale_points(points)
+    nodes, steps = duplicate_steps(data)
+    lam = scaled_penalty(penalty, data.scale)
+    if nodes.size == 1 or lam == 0.0:
+        return nodes.size == 1
+    m = points.shape[0]
+    return Solver(nodes, lam, n_points=m, next_id=m + len(steps)).run().nodes.size == 1
+
+
+def stay_apart(means: FloatArray, labels: IntArray, penalty: float) -> bool:
+    """Whether no two of the means, with the clusters' masses, are one: `first_merge` is later.
+
+    ``means`` (K, d), ``labels`` (m,) the cluster of each point.  Within rounding of that penalty
+    the answer is False.
+    """
+    data, mass = scale_points(means), np.bincount(labels).astype(np.float64)
+    nodes, steps = duplicate_steps(data)
+    lam = scaled_penalty(penalty, data.scale)
+    if steps or lam == 0.0:
+        return not steps
+    k = mass.size
+    solver = Solver(
+        Nodes(ids=nodes.ids, x=nodes.x, mass=mass), lam, n_points=labels.size, next_id=k
+    )
+    solver.formula_fusions(nodes.x)
+    if solver.nodes.size < k:
+        return False
+    outcome = solver.run()
+    return outcome.separated and outcome.nodes.size == k
 
 
 def first_merge(means: FloatArray, labels: IntArray) -> Bracket:

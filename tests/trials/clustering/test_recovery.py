@@ -10,7 +10,7 @@ from trials.checks import InvalidParameter
 from trials.clustering import recovery
 from trials.clustering.convex import convex_clustering
 from trials.clustering.convex.path import Merge
-from trials.clustering.recovery import fusion, recovery_window
+from trials.clustering.recovery import fusion, last_fusion, recovery_window, stay_apart
 
 
 def fuses_at(values, masses):
@@ -77,6 +77,43 @@ def test_single_solves_recover_inside_the_window_and_only_there(seed):
         solved = convex_clustering(points, penalty)
         assert solved.certified
         assert np.array_equal(solved.labels, labels) == inside
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_last_fusion_is_that_of_the_slowest_group(seed):
+    rng = np.random.default_rng(200 + seed)
+    groups = [
+        rng.exponential() * rng.standard_normal((int(rng.integers(1, 9)), 2)) for _ in range(4)
+    ]
+    alone = [fusion(group) for group in groups]
+    found = last_fusion(groups)
+    assert found.high == pytest.approx(max(own.high for own in alone), rel=1e-8)
+    assert found.low == pytest.approx(max(own.low for own in alone), rel=1e-8)
+    rough = last_fusion(groups, 1e-3)
+    assert rough.low <= found.high
+    assert rough.high >= found.low
+    assert rough.high - rough.low <= 2e-3 * found.high
+
+
+def test_groups_of_equal_points_are_one_at_every_penalty():
+    assert last_fusion([np.ones((3, 2)), np.zeros((1, 2))]).high == 0.0
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_means_stay_apart_up_to_their_first_merge(seed):
+    rng = np.random.default_rng(300 + seed)
+    k = int(rng.integers(2, 6))
+    labels = np.sort(np.concatenate([np.arange(k), rng.integers(0, k, 7)]))
+    means = rng.standard_normal((k, 2))
+    merged = recovery_window(means[labels], labels).merged
+    assert stay_apart(means, labels, 0.0)
+    assert stay_apart(means, labels, merged.low * (1 - 1e-5))
+    assert not stay_apart(means, labels, merged.high)
+    assert not stay_apart(means, labels, 100.0 * merged.high)
+
+
+def test_equal_means_are_never_apart():
+    assert not stay_apart(np.zeros((2, 1)), np.array([0, 1, 1]), 0.0)
 
 
 def test_shrinking_the_clusters_scales_the_lower_end_alone():

@@ -6,6 +6,7 @@ import pytest
 from trials.clustering.convex import convex_clustering
 from trials.clustering.kmeans import spectral_kmeans
 from trials.clustering.recovery import recovery_window
+from trials.experiments.odcl import part_one
 from trials.experiments.odcl.part_one import (
     LADDER,
     NEEDED_DISTANCE,
@@ -29,6 +30,17 @@ def test_convex_clustering_recovers_from_its_distance_on(seed):
     assert np.array_equal(solved.labels, labels)
     below = recovery_window(found / RUNG**2 * optima[labels] + noise, labels)
     assert below.fused.high > below.merged.low
+
+
+def test_a_rough_penalty_leads_to_the_same_rung(monkeypatch):
+    optima, labels = unit_optima(3, 2), np.repeat(np.arange(3), [6, 3, 3])
+    noises = np.random.default_rng(5).standard_normal((12, 12, 2))
+    found = []
+    for rough in (1e-8, 1e-2):
+        monkeypatch.setattr(part_one, "_ROUGH", rough)
+        found.append([convex_distance(optima, noise, labels) for noise in noises])
+    assert found[0] == found[1]
+    assert len(set(found[0])) > 3
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -31,7 +31,7 @@ from trials.clustering.convex.record import finish
 from trials.clustering.convex.solver import Outcome, Solver, Step, duplicate_steps, partition
 from trials.clustering.convex.tree import Event, Tree
 
-_TOLERANCE = 1e-8  # relative width of the brackets of penalties
+TOLERANCE = 1e-8  # relative width of the brackets of penalties
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,7 +144,11 @@ def _roots(points: FloatArray, steps: list[Step]) -> IntArray:
     return np.array([n for n in nodes if n not in used], dtype=np.int64)
 
 
-def convex_clustering_path(points: ArrayLike, *, tolerance: float = _TOLERANCE) -> ClusterPath:
+def _check_tolerance(tolerance: float) -> float:
+    return real_between("tolerance", tolerance, 1e-12, 1e-2)
+
+
+def convex_clustering_path(points: ArrayLike, *, tolerance: float = TOLERANCE) -> ClusterPath:
     """The whole path of convex clustering with equal weights.
 
     Parameters
@@ -184,7 +188,7 @@ def convex_clustering_path(points: ArrayLike, *, tolerance: float = _TOLERANCE) 
     ----------
     Hocking, Joulin, Bach & Vert (2011), Clusterpath; Armacki et al. (2024), Appendix C.
     """
-    tolerance = real_between("tolerance", tolerance, 1e-12, 1e-2)
+    tolerance = _check_tolerance(tolerance)
     data = scale_points(points)
     nodes, steps = duplicate_steps(data)
     events = [
@@ -194,15 +198,17 @@ def convex_clustering_path(points: ArrayLike, *, tolerance: float = _TOLERANCE) 
     return _assemble(data, [*events, *tree.run(nodes.ids, nodes.mass)])
 
 
-def fusion_limits(points: ArrayLike) -> tuple[float, float]:
+def fusion_limits(points: ArrayLike, *, tolerance: float = TOLERANCE) -> tuple[float, float]:
     """Proved limits of the penalty from which on all points (m, d) are one.
+
+    ``tolerance`` is as in `convex_clustering_path`.
 
     Sets that fuse before are replaced by their means, and no penalty of theirs is sought.  So this
     is one event of the path, where the path has up to m - 1.
 
     Raises
     ------
-    InvalidParameter : points as in `convex_clustering_path`.
+    InvalidParameter : As in `convex_clustering_path`.
 
     Examples
     --------
@@ -210,11 +216,12 @@ def fusion_limits(points: ArrayLike) -> tuple[float, float]:
     >>> round(low, 6), round(high, 6)
     (3.166667, 3.166667)
     """
+    tolerance = _check_tolerance(tolerance)
     data = scale_points(points)
     nodes, steps = duplicate_steps(data)
     if nodes.size == 1:
         return 0.0, 0.0
-    event = Tree(data.points, steps, _TOLERANCE).last(nodes.ids, nodes.mass)
+    event = Tree(data.points, steps, tolerance).last(nodes.ids, nodes.mass)
     return event.lower, event.upper
 
 

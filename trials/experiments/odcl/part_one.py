@@ -26,7 +26,8 @@ import numpy as np
 
 from trials.checks import FloatArray, IntArray
 from trials.clustering.kmeans import spectral_kmeans, spectral_part_one
-from trials.clustering.recovery import first_merge, fusion
+from trials.clustering.recovery import last_fusion, stay_apart
+from trials.experiments.odcl.one_shot import same_partition
 from trials.models.matching import overlaps
 from trials.parameters import Integer, Parameters, Real
 from trials.run.cell import Params
@@ -88,29 +89,34 @@ PART_ONE = add_experiment(
 #: Ratio of neighbouring distances of the ladder, and its largest distance over the smallest.
 RUNG = 1.1
 LADDER = RUNG ** np.arange(80)
-
-
-def _fusing(noise: FloatArray, labels: IntArray, k: int) -> float:
-    """The penalty that makes every cluster one, whatever the distance of the optima."""
-    return max(fusion(noise[labels == j]).high for j in range(k))
+_ROUGH = 1e-3  # relative width of the limits of a penalty that is compared with those of rungs
 
 
 def convex_distance(optima: FloatArray, noise: FloatArray, labels: IntArray) -> float:
     """The smallest rung at which the clusters are one before two of them are.
 
-    ``optima`` (k, d) at distance one, ``noise`` (m, d).
+    ``optima`` (k, d) at distance one, ``noise`` (m, d).  Rungs are far apart, so a rough penalty
+    that makes every cluster one is enough for nearly all data.
     """
     k = optima.shape[0]
-    fused = _fusing(noise, labels, k)
-    means = np.stack([noise[labels == j].mean(axis=0) for j in range(k)])
-    low, high = 0, LADDER.size - 1
-    while low < high:
-        middle = (low + high) // 2
-        if first_merge(LADDER[middle] * optima + means, labels).low > fused:
-            high = middle
-        else:
-            low = middle + 1
-    return float(LADDER[low])
+    groups = [noise[labels == j] for j in range(k)]
+    means = np.stack([group.mean(axis=0) for group in groups])
+
+    def first_apart(penalty: float) -> int:
+        low, high = 0, LADDER.size - 1
+        while low < high:
+            middle = (low + high) // 2
+            if stay_apart(LADDER[middle] * optima + means, labels, penalty):
+                high = middle
+            else:
+                low = middle + 1
+        return low
+
+    fused = last_fusion(groups, _ROUGH)
+    rung = first_apart(fused.high)
+    if rung > 0 and stay_apart(LADDER[rung - 1] * optima + means, labels, fused.low):
+        rung = first_apart(last_fusion(groups).high)
+    return float(LADDER[rung])
 
 
 def kmeans_distance(
@@ -120,8 +126,8 @@ def kmeans_distance(
     k = optima.shape[0]
     points = LADDER[:, None, None] * optima[labels] + noise
     found = spectral_kmeans(points, k, rng).labels
-    wrong = [np.trace(overlaps(one, labels, k)) < labels.size for one in found]
-    return float(LADDER[np.flatnonzero(wrong).max(initial=0)])
+    wrong = np.flatnonzero(same_partition(found, labels, k) == 0.0)
+    return float(LADDER[wrong.max(initial=0)])
 
 
 def _simulate_distances(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
