@@ -244,7 +244,9 @@ class Rate(Sampled):
                 verdicts.append(decision.verdict)
                 word = str(decision.verdict)
                 text = f"{'' if stated.side == 'equals' else stated.side + ' '}{stated.exponent:g}"
-                parts.append(f"{stated.symbol}: {fit.exponents[i]:.3f} ({text})")
+                undecided = decision.verdict is Verdict.INCONCLUSIVE
+                why = decision.summary if undecided else text
+                parts.append(f"{stated.symbol}: {fit.exponents[i]:.3f} ({why})")
             symbol = name if stated is None else stated.symbol
             rows.append((symbol, fit.exponents[i], fit.se[i], *limits, text, word))
         return worst(verdicts), "exponents observed (stated): " + ", ".join(parts), rows

@@ -527,7 +527,7 @@ def _why(fit: ThresholdFit, lower: float, upper: float) -> str:
     if lower <= 0 and not math.isfinite(upper):
         return "the sizes tried do not show a crossing"
     if lower <= 0:
-        return "the threshold may lie below every size tried"
+        return "the threshold may lie below the smallest size tried"
     if not math.isfinite(upper):
-        return "the threshold may lie above every size tried"
+        return "the threshold may lie above the largest size tried"
     return "bracket" if fit.separated else ""

@@ -112,6 +112,22 @@ def test_a_refuted_rate_names_what_it_may_miss(tmp_path):
     assert "may be missing" in evidence.summary
 
 
+def test_an_open_exponent_names_its_limits_and_the_band_that_they_straddle(tmp_path):
+    """The band ends at the observed exponent."""
+
+    def row_of(evidence):
+        (row,) = [row for row in evidence.tables[0].rows if row[0] == "$m$"]
+        return row
+
+    _, observed, _, lower, upper, *_ = row_of(tried(power_law(-0.5), tmp_path)[0])
+    (tmp_path / "again").mkdir()
+    build = replace(power_law(-0.25), margin=-0.25 - observed)
+    evidence, _ = tried(build, tmp_path / "again")
+    assert evidence.verdict is Verdict.INCONCLUSIVE
+    assert row_of(evidence)[3:5] == (lower, upper)
+    assert f"(limits [{lower:.3g}, {upper:.3g}] straddle -0.25 ± 0.25" in evidence.summary
+
+
 @pytest.mark.parametrize("stated", [-0.5, -0.25])
 def test_where_one_trial_rules_a_mean_nothing_is_decided(stated, tmp_path):
     """One value of each cell is a fifth of its sum, and every exponent is open."""

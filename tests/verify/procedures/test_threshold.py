@@ -229,7 +229,7 @@ def test_a_threshold_beyond_the_grid_is_inconclusive(tmp_path):
     far = at_a_size(needs=(1e6,))
     evidence, _ = tried(replace(far, statement=stated(need)), tmp_path)
     assert evidence.verdict is Verdict.INCONCLUSIVE
-    assert "above every size" in evidence.cells[0].note
+    assert "above the largest size" in evidence.cells[0].note
     above = replace(far, statement=stated(sp.Integer(10), r"\le"))
     assert verdict(tmp_path, above, 1) is Verdict.REFUTED  # ten is not enough, whatever is
 
@@ -424,7 +424,9 @@ def test_the_bars_of_the_figure_leave_a_fortieth_of_the_binomial_on_each_side():
             assert upper == 1
 
 
-@pytest.mark.parametrize(("successes", "reason"), [(0, "above"), (32, "below")])
+@pytest.mark.parametrize(
+    ("successes", "reason"), [(0, "above the largest"), (32, "below the smallest")]
+)
 def test_a_scaling_with_a_cell_without_a_threshold_is_inconclusive(successes, reason):
     """Its growth would be that of the cells that are left, and the lost one is not at random."""
     build = scaling(d / p**2)
@@ -442,9 +444,7 @@ def test_a_scaling_with_a_cell_without_a_threshold_is_inconclusive(successes, re
     lost = [*sized[:4], replace(sized[4], counts=counts, fit=fit), *sized[5:]]
     verdict, summary, rows, sharpness = build.compare_growth(lost, 0.05)
     assert verdict is Verdict.INCONCLUSIVE
-    assert summary == (
-        f"no threshold in 1 of 9 cells: the threshold may lie {reason} every size tried"
-    )
+    assert summary == (f"no threshold in 1 of 9 cells: the threshold may lie {reason} size tried")
     assert rows == sharpness == []
 
 

@@ -10,7 +10,7 @@ is k-means++ with ten starts, or the truth with ``planted`` clients of each clus
 next one.  IFCA starts from the same models, the means of the local fits in those clusters.
 
 * ``one_shot_wrong``, ``ifca_wrong``: share of the clients outside their cluster at the end.
-* ``one_shot``, ``ifca``, ``truth``: errors after T iterations.
+* ``one_shot``, ``ifca``, ``truth``: errors after T iterations, ``truth`` from the optima.
 
 ``ifca.resampling`` (design 123): each client has 2 T n' samples.
 
