@@ -49,3 +49,22 @@ def test_an_answer_cannot_be_changed_for_the_next_caller():
         assert weights.tolist() == [0.25, 0.0, 0.5, 0.0, 0.25]
         with pytest.raises(ValueError, match="read-only"):
             weights[:] = 0.0
+
+
+@pytest.mark.parametrize("noise", ["sign", "gaussian"])
+def test_the_rows_are_those_of_a_loop_over_users_and_iterates(noise):
+    cell = {"T": 6, "m": 3, "R": 0.8, "h": 1.5, "sigma": 0.7, "noise": noise}
+    found = SGD.simulate(SGD.check(cell), np.random.default_rng(3), 2)
+    rng = np.random.default_rng(3)
+    theta, average = np.full((2, 3), 0.8), np.full((2, 3), 0.8)
+    for t in range(1, 6):
+        drawn = (
+            rng.standard_normal((2, 3))
+            if noise == "gaussian"
+            else 2 * rng.integers(0, 2, (2, 3)) - 1
+        )
+        theta = np.clip(theta - (1.5 * theta + 0.7 * drawn) / t, -0.8, 0.8)
+        average = average + (t + 1) * theta
+    average = average / 21
+    expected = [(theta**2).mean(axis=1), (average**2).mean(axis=1), theta.mean(axis=1) ** 2]
+    np.testing.assert_allclose(found, np.transpose(expected), rtol=1e-13)

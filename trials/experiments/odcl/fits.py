@@ -22,6 +22,7 @@ from __future__ import annotations
 import numpy as np
 
 from trials.checks import MAX_DRAWN, WHOLE_IN_FLOAT, FloatArray
+from trials.kernel import kernel
 from trials.laws.bounded_fits import coordinate_errors, line_law, two_point_errors
 from trials.parameters import Integer, Options, Parameters, Real, fits_in_memory
 from trials.run.cell import Params
@@ -89,21 +90,41 @@ MEAN_FIT = add_experiment(
 # -- projected SGD ---------------------------------------------------------------------------------
 
 
-def _simulate_sgd(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
-    radius, curvature, sigma = params["R"], params["h"], params["sigma"]
-    shape = (n_trials, params["m"])
-    theta = np.full(shape, radius)
-    average = np.zeros(shape)
-    steps = params["T"]
+@kernel
+def _descend(
+    rng: np.random.Generator,
+    steps: int,
+    radius: float,
+    curvature: float,
+    sigma: float,
+    signs: bool,
+    theta: FloatArray,
+    average: FloatArray,
+) -> None:
+    """Run SGD for the users ``theta`` (n,), at its start, up to the iterate number ``steps``.
+
+    ``average`` (n,), zero, receives the sum of t times the t-th iterate.
+    """
     for t in range(1, steps + 1):
-        average += t * theta
-        if t == steps:  # theta is the T-th iterate
+        for i in range(theta.size):
+            average[i] += t * theta[i]
+        if t == steps:
             break
-        if params["noise"] == "sign":
-            noise = sigma * (2.0 * rng.integers(0, 2, shape) - 1.0)
-        else:
-            noise = sigma * rng.standard_normal(shape)
-        theta = np.clip(theta - (curvature * theta + noise) / t, -radius, radius)
+        noise = rng.integers(0, 2, theta.size if signs else 0)
+        for i in range(theta.size):
+            drawn = 2.0 * noise[i] - 1.0 if signs else rng.standard_normal()
+            moved = theta[i] - (curvature * theta[i] + sigma * drawn) / t
+            theta[i] = min(max(moved, -radius), radius)
+
+
+def _simulate_sgd(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
+    shape = (n_trials, params["m"])
+    theta, average = np.full(shape, params["R"]), np.zeros(shape)
+    steps = params["T"]
+    _descend(
+        rng, steps, params["R"], params["h"], params["sigma"], params["noise"] == "sign",
+        theta.reshape(-1), average.reshape(-1),
+    )  # fmt: skip
     average /= steps * (steps + 1) / 2
     return np.column_stack(
         [(theta**2).mean(axis=1), (average**2).mean(axis=1), theta.mean(axis=1) ** 2]
