@@ -140,7 +140,8 @@ def _is_one(points: FloatArray, penalty: float) -> bool:
     if nodes.size == 1 or lam == 0.0:
         return nodes.size == 1
     m = points.shape[0]
-    return Solver(nodes, lam, n_points=m, next_id=m + len(steps)).run().nodes.size == 1
+    solver = Solver(nodes, lam, n_points=m, next_id=m + len(steps), labels_only=True)
+    return solver.run().nodes.size == 1
 
 
 def stay_apart(means: FloatArray, labels: IntArray, penalty: float) -> bool:
@@ -154,10 +155,8 @@ def stay_apart(means: FloatArray, labels: IntArray, penalty: float) -> bool:
     lam = scaled_penalty(penalty, data.scale)
     if steps or lam == 0.0:
         return not steps
-    k = mass.size
-    solver = Solver(
-        Nodes(ids=nodes.ids, x=nodes.x, mass=mass), lam, n_points=labels.size, next_id=k
-    )
+    k, nodes = mass.size, Nodes(ids=nodes.ids, x=nodes.x, mass=mass)
+    solver = Solver(nodes, lam, n_points=labels.size, next_id=k, labels_only=True)
     solver.formula_fusions(nodes.x)
     if solver.nodes.size < k:
         return False

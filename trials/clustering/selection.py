@@ -50,7 +50,7 @@ from trials.checks import (
     real_between,
     whole_array,
 )
-from trials.clustering.convex import convex_clustering
+from trials.clustering.convex import convex_clustering_labels
 from trials.clustering.kmeans import KMeansFit, kmeans_pp
 from trials.clustering.kmeans.assignment import squared_distances
 from trials.clustering.units import divide_by_units, give_back, own_units
@@ -366,7 +366,7 @@ def convex_partition(points: ArrayLike, lam: float) -> IntArray:
     >>> convex_partition([[0.0], [1.0], [10.0], [11.0]], 1.0).tolist()
     [0, 0, 1, 1]
     """
-    return convex_clustering(points, lam).labels
+    return convex_clustering_labels(points, lam)
 
 
 def _check_partition(partition: Partition, n_points: int) -> Partition:

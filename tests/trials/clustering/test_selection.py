@@ -18,6 +18,7 @@ from scipy.optimize import isotonic_regression
 from sklearn.metrics import silhouette_score
 
 from trials.checks import InvalidParameter
+from trials.clustering.convex import convex_clustering, convex_clustering_path
 from trials.clustering.kmeans import kmeans_pp
 from trials.clustering.selection import (
     RecoveryInterval,
@@ -206,6 +207,33 @@ def test_convex_clustering_gives_the_exact_path_on_the_line(scale):
     grid = clusterpath_grid(points, line_partition, n_values=25, start=0.1 * scale)
     for lam in grid:
         assert same_partition(convex_partition(points, lam), line_partition(points, lam))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_labels_alone_are_those_of_the_certified_solution(seed):
+    """Before and after each event of the path of points of which two coincide."""
+    rng = np.random.default_rng(400 + seed)
+    truth = np.sort(rng.integers(3, size=12))
+    points = 8.0 * truth[:, None] * np.eye(3)[0] + rng.standard_normal((12, 3))
+    points[1] = points[0]
+    found = set()
+    events = convex_clustering_path(points).breakpoints[1:]
+    for penalty in [0.0, *(events * (1 - 1e-5)), *(events * (1 + 1e-5))]:
+        solved = convex_clustering(points, penalty)
+        labels = convex_partition(points, penalty)
+        assert solved.certified
+        assert labels.tolist() == solved.labels.tolist()
+        found.add(solved.n_clusters)
+    assert {1, 11} < found
+
+
+@pytest.mark.parametrize("side", [-1, 1])
+def test_points_at_distance_one_from_each_other_fuse_at_one_over_their_number(side):
+    """The distance alone proves two of them apart up to there, and four up to 1/6."""
+    pair, corners = np.array([[0.0], [1.0]]), np.eye(4) / np.sqrt(2.0)
+    for points, fuses in ((pair, 0.5), (corners, 0.25)):
+        labels = convex_partition(points, fuses * (1 + side * 1e-6))
+        assert np.unique(labels).size == (1 if side > 0 else len(points))
 
 
 def test_clusterpath_with_convex_clustering_recovers_the_papers_kind_of_mixture():

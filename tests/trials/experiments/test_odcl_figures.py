@@ -52,6 +52,20 @@ def test_the_cluster_oracle_has_the_error_of_least_squares():
     assert abs(np.mean(found) / expected - 1) < 0.3
 
 
+@pytest.mark.parametrize("scale", [1.0, 0.0])
+def test_the_pooled_fit_solves_the_normal_equations_of_its_cluster(scale):
+    """With a feature of ``scale`` zero it is the solution of least length."""
+    rng, truth = np.random.default_rng(1), np.array([0, 1, 0, 1, 1])
+    features = rng.standard_normal((5, 4, 3)) * [1.0, 1.0, scale]
+    responses = rng.standard_normal((5, 4))
+    grams = np.einsum("inj,ink->ijk", features, features)
+    found = pooled_fits(grams, np.einsum("inj,in->ij", features, responses), truth)
+    for j in range(2):
+        own = truth == j
+        expected = np.linalg.pinv(features[own].reshape(-1, 3)) @ responses[own].reshape(-1)
+        np.testing.assert_allclose(found[own], np.tile(expected, (own.sum(), 1)), atol=1e-10)
+
+
 def test_errors_are_normalised_by_the_optimum():
     assert normalise_error(np.array([[0.0, 0.0]]), np.array([[3.0, 4.0]])) == 1.0
 

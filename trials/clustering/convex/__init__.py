@@ -5,7 +5,7 @@
 * `check_certificate`, `check_weighted_certificate` -- the independent verifiers, plain NumPy.
 """
 
-from trials.clustering.convex.api import convex_clustering
+from trials.clustering.convex.api import convex_clustering, convex_clustering_labels
 from trials.clustering.convex.certificate import (
     Certificate,
     CertificateCheck,
@@ -26,5 +26,6 @@ __all__ = [
     "check_certificate",
     "check_weighted_certificate",
     "convex_clustering",
+    "convex_clustering_labels",
     "convex_clustering_path",
 ]

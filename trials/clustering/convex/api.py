@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
+from trials.checks import IntArray
 from trials.clustering.convex.path import convex_clustering_path
 from trials.clustering.convex.problem import (
     ConvexClustering,
+    Scaled,
+    canonical,
     check_penalty,
     scale_points,
     scaled_penalty,
 )
 from trials.clustering.convex.record import finish
-from trials.clustering.convex.solver import Outcome, Solver, duplicate_steps
+from trials.clustering.convex.solver import Outcome, Solver, duplicate_steps, partition
 from trials.clustering.convex.weighted import check_weights, solve_weighted
 
 
@@ -69,15 +72,45 @@ def convex_clustering(
     m = data.points.shape[0]
     if weights is not None:
         return solve_weighted(data, penalty, check_weights(weights, m))
+    outcome = _solve(data, penalty)
+    if not outcome.separated:
+        # Very close to a breakpoint the path, whose problems are better scaled, shows the right
+        # side.
+        return convex_clustering_path(data.points).solve(penalty)
+    return finish(data, penalty, outcome)
+
+
+def convex_clustering_labels(points: ArrayLike, penalty: float) -> IntArray:
+    """The labels (m,) of `convex_clustering` with equal weights, without minimiser and certificate.
+
+    The solver stops as soon as its fusions and the clusters' distance are proved.
+
+    Raises
+    ------
+    InvalidParameter : As in `convex_clustering`.
+
+    Examples
+    --------
+    >>> convex_clustering_labels([[0.0], [1.0], [10.0]], penalty=1.0).tolist()
+    [0, 0, 1]
+    """
+    data = scale_points(points)
+    penalty = check_penalty(penalty)
+    outcome = _solve(data, penalty, labels_only=True)
+    if not outcome.separated:
+        return convex_clustering_path(data.points).solve(penalty).labels
+    return canonical(partition(data.points.shape[0], outcome.steps, outcome.nodes.ids))
+
+
+def _solve(data: Scaled, penalty: float, *, labels_only: bool = False) -> Outcome:
+    """The solver's outcome at a penalty, all fusions included."""
     nodes, steps = duplicate_steps(data)
     lam = scaled_penalty(penalty, data.scale)
     if lam == 0.0 or nodes.size == 1:
         outcome = Outcome.trivial(nodes)
     else:
-        outcome = Solver(nodes, lam, n_points=m, next_id=m + len(steps)).run()
-    if not outcome.separated:
-        # Very close to a breakpoint the path, whose problems are better scaled, shows the right
-        # side.
-        return convex_clustering_path(data.points).solve(penalty)
+        m = data.points.shape[0]
+        solver = Solver(nodes, lam, n_points=m, next_id=m + len(steps), labels_only=labels_only)
+        outcome = solver.run()
     outcome.steps[:0] = steps
-    return finish(data, penalty, outcome)
+    return outcome

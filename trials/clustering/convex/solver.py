@@ -117,10 +117,14 @@ class _Fusible:
 class Solver:
     """One solve: the nodes shrink, the steps accumulate."""
 
-    def __init__(self, nodes: Nodes, lam: float, *, n_points: int, next_id: int) -> None:
+    def __init__(
+        self, nodes: Nodes, lam: float, *, n_points: int, next_id: int, labels_only: bool = False
+    ) -> None:
+        """``next_id`` numbers the first fusion.  ``labels_only`` : rough values are enough."""
         self.nodes = nodes
         self.lam = lam
         self.next_id = next_id
+        self.labels_only = labels_only
         self.steps: list[Step] = []
         #: Close sets that the last round neither fused nor refuted, and those that `_decide`
         #: refuted, with the spread that it suggests.  The keys are the bytes of their index arrays.
@@ -225,6 +229,17 @@ class Solver:
                 return False
         return False
 
+    def _distances_separate(self) -> bool:
+        r"""Whether the distances of the nodes alone prove that no two of them are one.
+
+        Each node is pulled by at most lambda a point of the others.  So nodes k and l are distinct
+        where :math:`|x_k-x_l|>\lambda(2N-n_k-n_l)`, as in (13).
+        """
+        nodes = self.nodes
+        pulls = self.lam * (nodes.total - nodes.mass)
+        needed = np.add.outer(pulls, pulls) + self.allowance * (self.lam * nodes.total + 1.0)
+        return bool((squared_distances(nodes.x) > needed * needed).all())
+
     def _restart(self, u: FloatArray, eps: float) -> FloatArray:
         """``u`` with the sets below the resolution of ``eps`` spread as their own problems say."""
         u = u.copy()
@@ -271,7 +286,7 @@ class Solver:
                 inverse = 1.0 / nodes.mass
                 separated = bool((squares > radius**2 * np.add.outer(inverse, inverse)).all())
             # The partition may be proved before the minimiser is accurate to rounding.
-            if not separated or end.norm <= rounding_error:
+            if not separated or end.norm <= rounding_error or self.labels_only:
                 break
             patience = 40
         return v, radius, separated
@@ -281,6 +296,8 @@ class Solver:
         u = self.formula_fusions(self.nodes.x.copy() if start is None else start.copy())
         if self.nodes.size == 1:
             return self._outcome(self.nodes.x.copy(), 0.0, True, 0.0)
+        if self.labels_only and self._distances_separate():
+            return self._outcome(u, math.inf, True, 0.0)
         # Far from every fusion no smoothing is needed.  A step without progress indicates a fusion.
         v, radius, separated = self._exact(u, 0 if start is None else _PATIENCE)
         if separated:

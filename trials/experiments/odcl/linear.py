@@ -69,6 +69,7 @@ from trials.run.experiment import Simulate, add_experiment, each_trial, on_faste
 #: The intervals of the optima's components: Section 5, Appendix D.2, and one cluster.
 DESIGNS = {"ten": (1, 4, 7, 10, 13, -2, -5, -8, -11, -14), "four": (0, 1, -1, -2), "one": (1,)}
 _LISTED = 120  # rounds after which an error is listed
+_WELL_CONDITIONED = 1e8  # a condition number up to which equations are solved as they are
 _FEW = 4  # rows for each dimension, below which a user's rows are kept
 
 
@@ -208,11 +209,13 @@ def group_means(fits: FloatArray, labels: IntArray) -> FloatArray:
 
 def pooled_fits(grams: FloatArray, moments: FloatArray, truth: IntArray) -> FloatArray:
     """(m, d) the fit of the data of each user's true cluster, from the users' moments."""
-    found = [
-        np.linalg.lstsq(grams[truth == j].sum(axis=0), moments[truth == j].sum(axis=0))[0]
-        for j in range(int(truth.max()) + 1)
-    ]
-    return np.asarray(np.stack(found)[truth])
+    own = np.equal.outer(np.arange(int(truth.max()) + 1), truth).astype(np.float64)
+    gram, sums = np.tensordot(own, grams, axes=1), own @ moments
+    if np.linalg.cond(gram, "fro").max() < _WELL_CONDITIONED:
+        found = np.linalg.solve(gram, sums[:, :, None])[:, :, 0]
+    else:
+        found = np.stack([np.linalg.lstsq(a, b)[0] for a, b in zip(gram, sums, strict=True)])
+    return np.asarray(found[truth])
 
 
 def _one(params: Params, rng: np.random.Generator) -> list[float]:

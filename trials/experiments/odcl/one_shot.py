@@ -65,9 +65,10 @@ USERS: dict[str, Parameter] = {
 
 def same_partition(labels: IntArray, truth: IntArray, k: int) -> FloatArray:
     """1 where a row of labels (B, m) is the true partition (m,) under other names, else 0."""
-    pairs = labels * k + truth
-    n_pairs = sum((pairs == pair).any(axis=1).astype(int) for pair in range(k * k))
-    n_labels = sum((labels == label).any(axis=1).astype(int) for label in range(k))
+    sets, size = labels.shape[0], k * k
+    pairs = np.arange(0, sets * size, size)[:, None] + labels * k + truth
+    table = np.bincount(pairs.ravel(), minlength=sets * size).reshape(sets, k, k) > 0
+    n_pairs, n_labels = table.sum(axis=(1, 2)), table.any(axis=2).sum(axis=1)
     n_true = np.unique(truth).size
     return np.asarray((n_pairs == n_true) & (n_labels == n_true), dtype=np.float64)
 
