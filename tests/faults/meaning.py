@@ -5030,8 +5030,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "trials/experiments/odcl/linear.py",
-        "for j in range(int(truth.max()) + 1)",
-        "for j in range(int(truth.max()) + 1)[::-1]",
+        "own = np.equal.outer(np.arange(int(truth.max()) + 1), truth)",
+        "own = np.equal.outer(np.arange(int(truth.max()) + 1)[::-1], truth)",
         "a user gets the pooled fit of another cluster",
         "trials/experiments/test_odcl_practice trials/experiments/test_odcl_figures",
         missed=True,
@@ -5078,9 +5078,9 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "trials/experiments/odcl/fits.py",
-        "noise = sigma * rng.standard_normal(shape)",
-        "noise = sigma * rng.standard_normal((n_trials, 1))",
-        "the users of a trial share their Gaussian noise",
+        "if signs else rng.standard_normal()",
+        "if signs else (rng.standard_normal() if i == 0 else drawn)",
+        "the users of a block share their Gaussian noise",
         "trials/experiments/test_odcl_practice trials/laws/test_sgd_line",
         missed=True,
     ),
