@@ -167,9 +167,8 @@ class Algebra:
     """
 
     def __init__(self, variables: Sequence[str], given: Sequence[Relation]) -> None:
-        self.context = flint.fmpq_mpoly_ctx.get(
-            (*variables, *(f"_{i}" for i in range(_ATOMS))), "lex"
-        )
+        atoms = (f"_{i}" for i in range(_ATOMS))
+        self.context = flint.fmpq_mpoly_ctx.get((*variables, *atoms), "lex")
         self.gens = self.context.gens()
         self.variables = dict(zip(variables, self.gens, strict=False))
         self.one = self.context.constant(1)
@@ -180,6 +179,9 @@ class Algebra:
         self.signs: dict[str, tuple[str, Poly]] = {}  # ">", ">=" or "!=", which is not zero
         self.names = [*map(str, self.gens)]
         self.factorings: dict[str, Factored] = {}
+        self.decided: dict[str, str] = {}  # a polynomial -> its sign, while no sign is learned
+        #: Quotients for which no sign was asked, by the `id` of their terms.
+        self.settled, self.n_asked = dict[int, tuple[Term, Quotient]](), 0
         for relation, term in (*given, *given):  # the later ones simplify the first
             top, bottom = self.quotient(term)  # it is defined, so the bottom is not zero
             side = self.one if self.sign(bottom) == ">" else bottom
@@ -209,38 +211,31 @@ class Algebra:
         """The factors of a polynomial, which is factored once, as its factors are not at all."""
         name = str(poly)
         if name not in self.factorings:
-            unit, factors = self.found_factors(poly, name)
-            self.factorings[name] = unit, factors
-            for factor, _ in factors:
+            bound("the number of terms to factor", len(poly), FACTORED)
+            # The charge is that of any check, whatever others have left in the memory.
+            charge(len(poly) ** 2 // 10)
+            if len(_FACTORED) >= _KEPT:
+                _FACTORED.clear()
+            key = self.context, name
+            self.factorings[name] = _FACTORED.get(key) or _FACTORED.setdefault(key, poly.factor())
+            for factor, _ in self.factorings[name][1]:
                 for side, turn in ((factor, flint.fmpq(1)), (-factor, flint.fmpq(-1))):
                     self.factorings.setdefault(str(side), (turn, [(factor, 1)]))
         return self.factorings[name]
-
-    def found_factors(self, poly: Poly, name: str) -> Factored:
-        """The factors that FLINT finds.  The goals of one proof ask for the same."""
-        bound("the number of terms to factor", len(poly), FACTORED)
-        charge(len(poly) ** 2 // 10)  # also where it is kept: the work depends on no other check
-        found = _FACTORED.get((self.context, name))
-        if found is None:
-            found = poly.factor()
-            if len(_FACTORED) >= _KEPT:
-                _FACTORED.clear()
-            _FACTORED[self.context, name] = found
-        return found
 
     def note(self, poly: Poly, sign: str) -> None:
         """Keep the strongest that is known of a polynomial.  Factors > 0 do not count."""
         order = ("", ">=", "!=", ">")
         for s, side in ((sign, poly), *((sign, -poly) for _ in range(sign == "!="))):
-            old = self.known(side)
+            old = self.signs.get(name := self.key(side), ("",))[0]
             best = ">" if {old, s} == {">=", "!="} else max(old, s, key=order.index)
-            self.signs[self.key(side)] = best, side
+            self.signs[name] = best, side
+            if best != old:
+                self.decided.clear()
 
     def key(self, poly: Poly) -> str:
         """A name of a polynomial up to a positive factor."""
-        if poly.is_zero():
-            return str(poly)
-        lead = abs(poly.leading_coefficient())
+        lead = abs(poly.leading_coefficient()) if poly else 1
         return str(poly if lead == 1 else poly / lead)
 
     def known(self, poly: Poly) -> str:
@@ -248,7 +243,17 @@ class Algebra:
         return self.signs.get(self.key(poly), ("",))[0]
 
     def sign(self, poly: Poly) -> str:
-        """``">"`` or ``">="`` where the polynomial is known to be so, else empty."""
+        """``">"`` or ``">="`` where the polynomial is known to be so, else empty.
+
+        It is kept until more is known, which never takes a sign back.
+        """
+        self.n_asked += 1
+        if (name := str(poly)) not in self.decided:
+            self.decided[name] = self._decided(poly)
+        return self.decided[name]
+
+    def _decided(self, poly: Poly) -> str:
+        """The sign that is noted, or that the signs of the factors give."""
         found = self._plain(poly)
         if found == ">" or poly.is_constant():
             return found
@@ -267,19 +272,19 @@ class Algebra:
         noted, strict = self.known(poly), False
         if noted in (">", ">="):
             return noted
-        for exponents, coefficient in poly.terms():
-            signs = [
-                (self.signs.get(self.names[i], ("",))[0], e) for i, e in enumerate(exponents) if e
-            ]
-            if coefficient < 0 or any(e % 2 and sign not in (">", ">=") for sign, e in signs):
+        if any(coefficient < 0 for coefficient in poly.coeffs()):
+            return ""
+        for exponents in poly.monoms():
+            present = [(x, e) for x, e in zip(self.names, exponents, strict=True) if e]
+            signs = [(self.signs.get(x, ("",))[0], e) for x, e in present]
+            if any(e % 2 and sign not in (">", ">=") for sign, e in signs):
                 return ""
             strict |= all(sign in (">", "!=") for sign, _ in signs)
         return ">" if strict else ">="
 
     def atom(self, op: str, *parts: Poly, sign: str = "") -> Poly:
         """The generator that stands for an operation."""
-        name = op, ";".join(map(str, parts))
-        if name not in self.atoms:
+        if (name := (op, ";".join(map(str, parts)))) not in self.atoms:
             require(len(self.atoms) < _ATOMS, "a goal has too many atoms")
             self.atoms[name] = len(self.variables) + len(self.atoms)
             if sign:
@@ -317,11 +322,19 @@ class Algebra:
     def quotient(self, term: Term) -> Quotient:
         """The numerator and the denominator of a term at points where the term is defined."""
         charge(1)
-        exact = number(term)
-        if exact is not None:
-            return self.one * flint.fmpq(*exact.as_integer_ratio()), self.one
         if isinstance(term, str):
-            return self.variables[term], self.one
+            exact = number(term)
+            value = None if exact is None else flint.fmpq(*exact.as_integer_ratio())
+            return self.variables[term] if value is None else self.one * value, self.one
+        if id(term) not in self.settled:
+            n_before, found = self.n_asked, self._made(term)
+            if self.n_asked > n_before:
+                return found
+            self.settled[id(term)] = term, found  # it lives on, so no other term has its `id`
+        return self.settled[id(term)][1]
+
+    def _made(self, term: Term) -> Quotient:
+        """The quotient of an operation."""
         op, parts = parts_of(term)
         require(op != TAIL, "a tail is only enclosed")
         pairs = [self.quotient(part) for part in parts]
@@ -360,7 +373,7 @@ class Algebra:
 
     def raised(self, poly: Poly, e: int) -> Poly:
         """A power with a whole exponent, unless it may be too large, which is told beforehand."""
-        if e == 1:
+        if e == 1 or poly.is_one():
             return poly
         n = len(poly)
         # It has at most one term for each way to draw e of the n terms, with repetition and in no

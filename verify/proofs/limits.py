@@ -24,7 +24,7 @@ BITS = 10_000  # of a coefficient; 60.  A number of a statement may have 300 dig
 FACTORED = 700  # terms of a polynomial that is factored; 70
 PRIMES = 1_000  # small primes that are looked for in a number; the largest number has 6 bits
 MONOMIAL = 40  # numbers of a member in a product of them; 3
-WORK = 1_000_000  # of one check, in steps of about 5 microseconds; 122,527
+WORK = 1_000_000  # of one check, in steps of about 5 microseconds; 95,889
 FILE = 400_000  # bytes of a file; 36,722
 
 

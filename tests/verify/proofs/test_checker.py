@@ -66,6 +66,19 @@ TRUE = {
         stated(["=", ["log", ["^", "x", "2"]], ["*", "2", ["log", "x"]]], X),
         SUM,
     ),
+    "a maximum that a later relation decides": (
+        stated([">=", "x", "2"], [">=", ["max", "x", "y"], "2"], [">=", "x", "y"]),
+        SUM,
+    ),
+    "a root of a product whose factors are known later": (
+        stated(
+            [">=", ["*", HALF, ["^", "y", "1/2"]], "2"],
+            [">=", ["^", ["*", "x", "y"], "1/2"], "2"],
+            X,
+            Y,
+        ),
+        SUM,
+    ),
     "a sum beside a given sign that says nothing": (
         stated([">", ["exp", "x"], "0"], [">=", ["exp", "x"], "0"]),
         SUM,
