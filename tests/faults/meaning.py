@@ -10139,8 +10139,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "trials/experiments/odcl/linear.py",
-        "roots = np.linalg.cholesky(grams).transpose(0, 2, 1)",
-        "roots = np.linalg.cholesky(grams)",
+        "solve_upper(root, errors[i])",
+        "solve_upper(root.T.copy(), errors[i])",
         "the covariance of a fit is that of the wrong triangle",
         "trials/experiments/test_odcl_figures",
         missed=True,

@@ -10,6 +10,8 @@ same algorithm on the samples.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from trials.checks import FloatArray, InvalidParameter
@@ -89,6 +91,58 @@ def _rounds(
     return int(errors.size)
 
 
+class LocalMaps(NamedTuple):
+    """The affine maps of users' gradient steps: ``maps`` (m, d, d) A and ``shifts`` (m, d) c."""
+
+    maps: FloatArray
+    shifts: FloatArray
+
+    def then(self, other: LocalMaps) -> LocalMaps:
+        """These maps, and the other ones after them."""
+        moved = (other.maps @ self.shifts[:, :, None])[:, :, 0]
+        return LocalMaps(other.maps @ self.maps, moved + other.shifts)
+
+
+def local_maps(grams: FloatArray, moments: FloatArray, step: float, local_steps: int) -> LocalMaps:
+    """The maps of ``local_steps`` >= 1 gradient steps, by repeated squaring.
+
+    ``grams`` (m, d, d), ``moments`` (m, d) and ``step`` as in `quadratic_rounds`.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        one = done = LocalMaps(np.eye(moments.shape[1]) - step * grams, step * moments)
+        for digit in f"{local_steps:b}"[1:]:
+            done = done.then(done)
+            if digit == "1":
+                done = done.then(one)
+    return done
+
+
+def run_rounds(
+    grams: FloatArray,
+    moments: FloatArray,
+    optima: FloatArray,
+    start: FloatArray,
+    maps: LocalMaps,
+    n_rounds: int,
+    goal: float = 0.0,
+    least: int = 0,
+) -> FloatArray:
+    """`quadratic_rounds` of checked arguments, with `local_maps` that several starts may share."""
+    errors = np.empty(n_rounds + 1)
+    n_set = _rounds(
+        np.ascontiguousarray(grams),
+        np.ascontiguousarray(moments),
+        *map(np.ascontiguousarray, maps),
+        np.ascontiguousarray(optima),
+        np.array(start, dtype=np.float64),
+        goal,
+        least,
+        errors,
+    )
+    errors[np.isnan(errors)] = np.inf
+    return errors[:n_set]
+
+
 @validated(
     grams=Array(("m", "d", "d")),
     moments=Array(("m", "d")),
@@ -140,24 +194,5 @@ def quadratic_rounds(
     """
     if not (optima**2).sum(axis=1).min() > 0.0:
         raise InvalidParameter("optima must hold no zero vector: errors are relative to them")
-    identity = np.eye(moments.shape[1])
-    one = identity - step * grams
-    with np.errstate(over="ignore", invalid="ignore"):
-        maps = np.linalg.matrix_power(one, local_steps)
-        shifts = np.zeros_like(moments)
-        for _ in range(local_steps):
-            shifts = np.einsum("iab,ib->ia", one, shifts) + step * moments
-    errors = np.empty(n_rounds + 1)
-    n_set = _rounds(
-        np.ascontiguousarray(grams),
-        np.ascontiguousarray(moments),
-        np.ascontiguousarray(maps),
-        shifts,
-        np.ascontiguousarray(optima),
-        np.array(start, dtype=np.float64),
-        goal,
-        least,
-        errors,
-    )
-    errors[np.isnan(errors)] = np.inf
-    return errors[:n_set]
+    maps = local_maps(grams, moments, step, local_steps)
+    return run_rounds(grams, moments, optima, start, maps, n_rounds, goal, least)

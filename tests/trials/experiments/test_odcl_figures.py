@@ -138,6 +138,13 @@ def test_few_rows_are_kept_and_give_the_fits_of_least_norm():
         np.testing.assert_allclose(users.grams[i], x[i].T @ x[i] / 7, atol=1e-12)
 
 
+def test_a_user_without_a_feature_is_no_user_with_a_fit(monkeypatch):
+    """One sample has five features of six, so that the Gram matrix is singular."""
+    monkeypatch.setattr(linear, "_FEW", 0)
+    with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
+        draw_users(LINEAR.check({"m": 10, "n": 1, "d": 6}), np.random.default_rng(0))
+
+
 @pytest.mark.parametrize("n", [60, 4000])
 def test_the_interval_is_empty_where_its_definition_says_so(n):
     params = INTERVAL.check({"optima": "four", "m": 8, "d": 5, "n": n})

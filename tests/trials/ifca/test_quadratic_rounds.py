@@ -7,7 +7,7 @@ import pytest
 
 from trials.experiments.odcl.linear import group_means, normalise_error, sparse_features
 from trials.ifca.options import IfcaOptions, run_ifca_options
-from trials.ifca.quadratic_rounds import quadratic_rounds
+from trials.ifca.quadratic_rounds import local_maps, quadratic_rounds
 from trials.models.clients import ClientData
 
 
@@ -48,6 +48,19 @@ def test_the_models_are_those_of_ifca_on_the_samples(rounds):
     )
     assert errors.size == rounds + 1
     assert errors[-1] == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 7, 10])
+def test_local_maps_are_so_many_gradient_steps(steps):
+    _, _, _, x, y = problem()
+    grams, moments = x.transpose(0, 2, 1) @ x / 30, np.einsum("ind,in->id", x, y) / 30
+    maps, shifts = local_maps(grams, moments, 0.1, steps)
+    start = np.random.default_rng(2).standard_normal(moments.shape)
+    for i, theta in enumerate(start):
+        expected = maps[i] @ theta + shifts[i]
+        for _ in range(steps):
+            theta = theta - 0.1 * (grams[i] @ theta - moments[i])
+        np.testing.assert_allclose(expected, theta, rtol=1e-12, atol=1e-13)
 
 
 def test_rounds_end_at_the_goal_but_not_too_early():

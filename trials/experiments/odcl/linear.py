@@ -59,9 +59,10 @@ from trials.clustering.selection import (
     recovery_interval,
 )
 from trials.experiments.odcl.one_shot import same_partition
-from trials.ifca.quadratic_rounds import quadratic_rounds
+from trials.ifca.quadratic_rounds import local_maps, quadratic_rounds, run_rounds
 from trials.kernel import kernel
 from trials.local_erm import least_squares
+from trials.local_erm.factors import cholesky, solve_upper
 from trials.parameters import Integer, Options, Parameters, Real, fits_in_memory
 from trials.run.cell import Params
 from trials.run.experiment import Simulate, add_experiment, each_trial, on_faster_stream
@@ -145,6 +146,21 @@ def _add_sparse(rng: np.random.Generator, n: int, grams: FloatArray) -> None:
                 gram[a, b] = gram[b, a] = total
 
 
+@kernel
+def _divide_by_roots(grams: FloatArray, errors: FloatArray) -> bool:
+    """``errors`` (m, d) become L^-T times them, where the ``grams`` (m, d, d) are L L^T.
+
+    Returns False where one of these is not positive definite.
+    """
+    root = np.empty(grams.shape[1:])
+    for i in range(grams.shape[0]):
+        root[:] = grams[i]
+        if not cholesky(root):
+            return False
+        solve_upper(root, errors[i])
+    return True
+
+
 class Users(NamedTuple):
     """Drawn users, by what their losses and fits depend on.
 
@@ -173,9 +189,10 @@ def draw_users(params: Params, rng: np.random.Generator) -> Users:
     optima, truth = _draw_optima(params, rng)
     grams = np.zeros((params["m"], d, d))
     _add_sparse(rng, n, grams)
-    roots = np.linalg.cholesky(grams).transpose(0, 2, 1)
-    errors = np.linalg.solve(roots, rng.standard_normal((params["m"], d, 1)))
-    fits = np.asarray(optima[truth] + errors[:, :, 0])
+    errors = rng.standard_normal((params["m"], d))
+    if not _divide_by_roots(grams, errors):
+        raise np.linalg.LinAlgError("a user's Gram matrix is not positive definite")
+    fits = np.asarray(optima[truth] + errors)
     moments = (grams @ fits[:, :, None])[:, :, 0]
     return Users(grams / n, moments / n, fits, optima, truth)
 
@@ -403,12 +420,8 @@ def _several_starts(params: Params, rng: np.random.Generator) -> list[float]:
         rng.standard_normal(optima.shape),
         found.centers[0].copy(),
     )
-    after = [
-        quadratic_rounds(
-            grams, moments, own, start, params["step"], params["local_steps"], params["T"]
-        )[-1]
-        for start in starts
-    ]
+    maps = local_maps(grams, moments, params["step"], params["local_steps"])
+    after = [run_rounds(grams, moments, own, start, maps, params["T"])[-1] for start in starts]
     return [normalise_error(group_means(fits, found.labels[0]), own), *map(float, after)]
 
 
