@@ -23,6 +23,7 @@ ONE_SIGNATURE = {
     "trials/clustering/sparse/rows.py": "row kernels of one call",
     "trials/jit_cache.py": "methods of importlib's finders",
     "trials/run/distributed.py": "the callback of a scheduler",
+    "trials/run/executor.py": "one signature of all executors",
     "verify/estimators/baselines.py": "one signature of all methods",
     "verify/estimators/others.py": "one signature of all methods",
     "verify/estimators/splitting.py": "the splitters of scikit-learn",
@@ -50,6 +51,7 @@ CALLED_BY_NAME = {
 }
 #: What only tests read, with the reason why the program has it.
 FOR_TESTS = {
+    "put_block": "the store of one block, for those who fill a run in Python",
     "separation_of_cores": "the separation at which a proof holds, tried on data",
     "read_idx": "a part of read_mnist that is public",
     "value_variance": "the constants of a loss that the papers name",

@@ -193,8 +193,8 @@ KNOWN: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "trials/run/engine.py",
-        "                ready.extend(raised.let_through(task, result))\n",
-        "                pass\n",
+        "                    held.add(raised.let_through(task, result))\n",
+        "                    pass\n",
     ),
     (
         "trials/run/engine.py",

@@ -1193,8 +1193,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         STORE + "tally.py",
-        "n_rows + (replaced is None)",
-        "n_rows + 1",
+        "n_rows + len(rows) - (replaced is not None)",
+        "n_rows + len(rows)",
         "a replaced document counts as a further row",
         "trials/run/test_store",
     ),
@@ -2100,8 +2100,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "trials/run/engine.py",
-        "if name not in stored_before and store.codes(e)",
-        "if name not in stored_before and not store.codes(e)",
+        "if owner.name not in stored_before and store.codes(owner)",
+        "if owner.name not in stored_before and not store.codes(owner)",
         "an experiment with blocks of other cells counts as one that always raised",
         "trials/run/test_engine",
     ),
@@ -3208,20 +3208,16 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "trials/run/engine.py",
-        "                if _is_of_this_run(store, result):\n                    ready.extend",
-        "                if True:\n                    ready.extend",
+        "                if _is_of_this_run(store, result):\n                    held.add",
+        "                if True:\n                    held.add",
         "after an exception a block of another machine is stored",
         "trials/run/test_mixture",
         missed=True,
     ),
     Meaning(
         "trials/run/engine.py",
-        "    if machine not in known:\n"
-        '        store.put_document("machine", machine, facts)\n'
-        "        known.add(machine)",
-        "    if not known:\n"
-        '        store.put_document("machine", machine, facts)\n'
-        "        known.add(machine)",
+        "if machine not in self._known:",
+        "if not self._known:",
         "the second machine of a run is not recorded",
         "trials/run/test_mixture",
     ),
@@ -6661,8 +6657,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "trials/run/store/writing.py",
-        "        elif stored[0] != checksum:\n",
-        "        elif stored[0] != checksum and not reasons:\n",
+        "    if stored != checksum:\n",
+        "    if stored != checksum and not new.reasons:\n",
         "a block with failed trials may be stored twice with other content",
         "trials/run/test_store_rows",
         missed=True,

@@ -19,7 +19,6 @@ from trials.checks import InvalidParameter
 Params = Mapping[str, Any]
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
-_AS_THEY_ARE = frozenset({int, str, bool, type(None)})
 
 
 def _plain(value: Any) -> Any:
@@ -37,9 +36,10 @@ def _plain(value: Any) -> Any:
 
 def canonical_json(params: Params) -> str:
     """The canonical text of a cell: sorted keys, no blanks, floats by ``repr``."""
-    return _CANONICAL.encode(
-        {k: v if type(v) in _AS_THEY_ARE else _plain(v) for k, v in params.items()}
-    )
+    try:
+        return _CANONICAL.encode(dict(params))
+    except (TypeError, ValueError):  # it holds something that is not JSON, and `_plain` names it
+        return _CANONICAL.encode(_plain(params))
 
 
 def cell_number(params: Params) -> int:
@@ -48,5 +48,9 @@ def cell_number(params: Params) -> int:
     The number depends on the cell's content alone.  So a cell's streams do not depend on the other
     cells of a run or on their order.  The store refuses two cells with one number.
     """
-    digest = hashlib.sha256(canonical_json(params).encode()).digest()
-    return int.from_bytes(digest[:8], "big")
+    return number_of_text(canonical_json(params))
+
+
+def number_of_text(spelled: str) -> int:
+    """The number of the cell that a canonical text spells."""
+    return int.from_bytes(hashlib.sha256(spelled.encode()).digest()[:8], "big")

@@ -285,6 +285,15 @@ class DistributedExecutor(Executor):
         why = f" ({type(error).__name__}: {told})" if error is not None else ""
         return ExecutorError(f"{self._address}: the scheduler is lost{why}; {_RESUME}")
 
+    def ready(self, seconds: float) -> bool:
+        until = time.monotonic() + seconds
+        with contextlib.suppress(queue.Empty):
+            while not self._ready:
+                self._flush()
+                left = max(0.0, until - time.monotonic())
+                self._take(*self._arrived.get(timeout=left))
+        return bool(self._ready)
+
     def wait(self) -> Done:
         while not self._ready:
             self._pump()

@@ -1,7 +1,7 @@
 """The Monte Carlo engine: make sure that a store holds the blocks that are demanded.
 
 One function, `ensure`, serves to start, resume and extend a run.  It computes exactly the missing
-blocks and commits each as it finishes.  The content of a block depends only on the root seed, the
+blocks and commits them as they finish.  The content of a block depends only on the root seed, the
 experiment, the cell and the block number.  So neither the workers nor the order matter, and more
 trials never change earlier ones.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import deque
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -44,7 +44,7 @@ from trials.run.provenance import (
     digest_after_block,
     enumerate_few,
 )
-from trials.run.store import RunStore, StoreError
+from trials.run.store import NewBlock, RunStore, StoreError
 from trials.text import printable
 
 #: Trials of a cell: their block numbers are below 2**32.
@@ -77,14 +77,14 @@ def _check(demand: Demand) -> Demand:
     return replace(demand, params=params, n_blocks=n_blocks)
 
 
-def _merge(demands: Sequence[Demand]) -> list[Demand]:
+def _merge(demands: Sequence[Demand]) -> dict[tuple[str, str], Demand]:
     """One demand a cell, the largest, in order of first appearance."""
     cells: dict[tuple[str, str], Demand] = {}
     for demand in map(_check, demands):
         key = demand.experiment.name, canonical_json(demand.params)
         if key not in cells or cells[key].n_blocks < demand.n_blocks:
             cells[key] = demand
-    return list(cells.values())
+    return cells
 
 
 def ensure(
@@ -99,12 +99,13 @@ def ensure(
 
     Parameters
     ----------
-    store : every commit is made from the calling thread.
+    store : every commit is made from the calling thread.  Blocks that finish within
+        `SECONDS_BETWEEN_COMMITS` are committed together.
     demands : several demands on one cell count as the largest of them.
     executor : see `trials.run.executors.make_executor`.  It is cancelled when this function raises.
-    on_block : called after each commit with ``(done_blocks, total_blocks, demand, n_failed)``:
-        blocks of all demands that are stored by now, blocks of all demands, the demand of the
-        block just committed (parameters complete), and the failed trials among all stored so far.
+    on_block : called for each block after its commit with ``(done_blocks, total_blocks, demand,
+        n_failed)``: blocks of all demands up to this one, blocks of all demands, the demand of the
+        block (parameters complete), and the failed trials among all up to this one.
     blockwise : take one block of every cell before the next, for cells that share their data.
 
     Raises
@@ -125,15 +126,14 @@ def ensure(
     -----
     The blocks that had finished are stored after any exception, also after `KeyboardInterrupt`.
     """
-    merged = _merge(demands)
+    owners = _merge(demands)
+    merged = list(owners.values())
     _refuse_too_many(sum(demand.n_blocks for demand in merged))
-    for demand in merged:
-        codes = store.codes(demand.experiment, demand.params)
-        _refuse_other_code(store, demand.experiment, codes)
+    for owner, own in _by_experiment(merged):
+        codes = set().union(*(store.codes(owner, demand.params) for demand in own))
+        _refuse_other_code(store, owner, codes)
     refuse_other_machine(store)
-    for demand in merged:
-        store.register(demand.experiment, demand.params)
-    owners = {(demand.experiment.name, canonical_json(demand.params)): demand for demand in merged}
+    store.register_all((demand.experiment, demand.params) for demand in merged)
     tasks, stored_before = _missing(store, merged)
     if blockwise:
         tasks.sort(key=lambda task: task.block)
@@ -157,13 +157,22 @@ def ensure(
             on_block(done, total, owner, n_failed)
 
     # Reading an experiment's codes reads all of its cells: once for each, and only where needed.
-    others = {d.experiment.name: d.experiment for d in merged}
     stored_before |= {
-        name for name, e in others.items() if name not in stored_before and store.codes(e)
+        owner.name
+        for owner, _ in _by_experiment(merged)
+        if owner.name not in stored_before and store.codes(owner)
     }
     with single_threaded_blas():
         _compute(store, tasks, executor, committed, _Raised(stored_before))
     return len(tasks)
+
+
+def _by_experiment(demands: Sequence[Demand]) -> list[tuple[Experiment, list[Demand]]]:
+    """The experiments of the demands, each with its own demands."""
+    found: dict[str, tuple[Experiment, list[Demand]]] = {}
+    for demand in demands:
+        found.setdefault(demand.experiment.name, (demand.experiment, []))[1].append(demand)
+    return list(found.values())
 
 
 def _missing(store: RunStore, demands: Sequence[Demand]) -> tuple[list[Task], set[str]]:
@@ -242,6 +251,11 @@ def refuse_other_code(store: RunStore, wanted: Iterable[Experiment]) -> None:
     refuse_other_machine(store)
 
 
+#: A finished block waits no longer for the others of its commit.  A process that is killed loses
+#: what finished in this time, and one that is interrupted loses nothing that has finished.
+SECONDS_BETWEEN_COMMITS = 0.25
+MOST_BYTES_HELD = 1 << 24  # of blocks that wait for a commit
+
 #: Blocks of a run, at most.  Opening, reading and exporting a run take time and
 #: memory in proportion to its blocks: docs/laptop-to-cluster.md has the measured figures.
 MOST_BLOCKS = 1_000_000
@@ -316,19 +330,21 @@ def _compute(
     committed: Callable[[Task, BlockResult], None],
     raised: _Raised,
 ) -> None:
-    """Keep the executor full and commit each block that finishes.
+    """Keep the executor full and commit the blocks that finish.
 
     After any exception the blocks that have finished are committed too.
     """
     todo = iter(tasks)
-    known = set(store.machines())
-    ready: deque[Done] = deque()
+    held = _Held(store)
     in_flight = 0
     try:
         while True:
             for task in islice(todo, max(0, executor.capacity - in_flight)):
                 executor.submit(task)
                 in_flight += 1
+            if in_flight == 0 or not held.may_wait(executor):
+                for done in held.commit():
+                    committed(*done)
             if in_flight == 0:
                 raised.refuse()
                 return
@@ -337,20 +353,71 @@ def _compute(
             if not _is_of_this_run(store, result):
                 what = f"a worker computed a block of {task.experiment.name} on"
                 raise MachineMismatch(_describe_mixture(what, result.machine))
-            ready.extend(raised.let_through(task, result))
-            while ready:
-                _commit(store, known, *ready[0])
-                committed(*ready.popleft())
+            held.add(raised.let_through(task, result))
     except BaseException:
         try:
             executor.cancel()
         finally:  # a second interrupt ends the wait for the workers, and loses no finished block
             for task, result in executor.finished():
                 if _is_of_this_run(store, result):
-                    ready.extend(raised.let_through(task, result))
-            while ready:  # an interrupted commit was undone, so it is repeated as a whole
-                _commit(store, known, *ready.popleft())
+                    held.add(raised.let_through(task, result))
+            held.commit()  # an interrupted commit was undone, so it is repeated as a whole
         raise
+
+
+class _Held:
+    """The finished blocks that wait for the next commit.
+
+    A commit of one block takes as long as the trials of many.  So the blocks that finish shortly
+    after each other are committed together.
+    """
+
+    def __init__(self, store: RunStore) -> None:
+        self._store = store
+        self._known = set(store.machines())  # those that the run has recorded
+        self._blocks: list[Done] = []
+        self._n_bytes = 0
+        self._due = 0.0
+
+    def add(self, blocks: Sequence[Done]) -> None:
+        """Hold blocks.  The first one says when the commit is due."""
+        if blocks and not self._blocks:
+            self._due = time.monotonic() + SECONDS_BETWEEN_COMMITS
+        self._blocks += blocks
+        self._n_bytes += sum(result.values.nbytes for _, result in blocks)
+
+    def may_wait(self, executor: Executor) -> bool:
+        """Whether another block comes before the commit is due, or nothing is held."""
+        if not self._blocks:
+            return True
+        left = self._due - time.monotonic()
+        return left > 0 and self._n_bytes < MOST_BYTES_HELD and executor.ready(left)
+
+    def commit(self) -> list[Done]:
+        """Store the blocks in one transaction and return them."""
+        if not self._blocks:
+            return []
+        self._store.put_blocks([self._new(*done) for done in self._blocks])
+        stored, self._blocks, self._n_bytes = self._blocks, [], 0
+        return stored
+
+    def _new(self, task: Task, result: BlockResult) -> NewBlock:
+        """The block as the store takes it.  A machine that is new to the run is recorded."""
+        facts = result.machine or arithmetic()
+        machine = machine_name(facts)
+        if machine not in self._known:
+            self._store.put_document("machine", machine, facts)
+            self._known.add(machine)
+        return NewBlock(
+            task.experiment,
+            task.params,
+            task.block,
+            result.values,
+            result.reasons,
+            result.seconds,
+            code=digest_after_block(task.experiment),
+            machine=machine,
+        )
 
 
 class _Raised:
@@ -378,25 +445,6 @@ class _Raised:
         for name, held in self._held.items():
             _, first = min(held, key=lambda done: (done[0].block, canonical_json(done[0].params)))
             raise TrialsRaised(f"every trial of experiment {name} {first.raised}")
-
-
-def _commit(store: RunStore, known: set[str], task: Task, result: BlockResult) -> None:
-    """Store a block.  ``known`` are the machines that the run has recorded."""
-    facts = result.machine or arithmetic()
-    machine = machine_name(facts)
-    if machine not in known:
-        store.put_document("machine", machine, facts)
-        known.add(machine)
-    store.put_block(
-        task.experiment,
-        task.params,
-        task.block,
-        result.values,
-        result.reasons,
-        result.seconds,
-        code=digest_after_block(task.experiment),
-        machine=machine,
-    )
 
 
 # -- single trials -------------------------------------------------------------------------

@@ -105,6 +105,13 @@ class Executor:
         """Take a task and return at once."""
         self._waiting.append(task)
 
+    def ready(self, seconds: float) -> bool:
+        """Whether a block has finished by then, so that `wait` returns at once.
+
+        Here a block is computed when it is waited for, and nobody knows how long that takes.
+        """
+        return False
+
     def wait(self) -> Done:
         """Wait for one block and return it, or raise the exception of its task."""
         task = self._waiting.popleft()

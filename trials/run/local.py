@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -178,6 +179,14 @@ class ProcessExecutor(Executor):
             self._dispatch()
         return bool(found)
 
+    def ready(self, seconds: float) -> bool:
+        until = time.monotonic() + seconds
+        while not self._ready:
+            left = until - time.monotonic()
+            if left <= 0 or not self._pump(left):
+                return False
+        return True
+
     def wait(self) -> Done:
         while not self._ready:
             self._pump(None)
@@ -276,6 +285,7 @@ class ThreadExecutor(Executor):
         self.n_workers = n_jobs
         self._jobs = _Jobs()
         self._done: queue.SimpleQueue[Done | BaseException] = queue.SimpleQueue()
+        self._arrived: deque[Done | BaseException] = deque()  # taken, and not yet handed out
         self._closed = False
         self._companions: list[_Worker] = []
         self._lock = threading.Lock()
@@ -331,19 +341,24 @@ class ThreadExecutor(Executor):
         else:
             call._finished.wait()
 
+    def ready(self, seconds: float) -> bool:
+        if not self._arrived:
+            with contextlib.suppress(queue.Empty):
+                self._arrived.append(self._done.get(timeout=seconds))
+        return bool(self._arrived)
+
     def wait(self) -> Done:
-        done = self._done.get()
+        done = self._arrived.popleft() if self._arrived else self._done.get()
         if isinstance(done, BaseException):
             raise done
         return done
 
     def finished(self) -> list[Done]:
-        ready = []
         with contextlib.suppress(queue.Empty):
             while True:
-                done = self._done.get_nowait()
-                if not isinstance(done, BaseException):
-                    ready.append(done)
+                self._arrived.append(self._done.get_nowait())
+        ready = [done for done in self._arrived if not isinstance(done, BaseException)]
+        self._arrived.clear()
         return ready
 
     def cancel(self) -> None:

@@ -409,7 +409,10 @@ def test_what_is_no_property_of_a_trial_raises_and_loses_nothing(
 
 
 @pytest.mark.parametrize("kind", ["serial", "threads"])
-def test_an_interrupt_keeps_the_finished_blocks_and_a_resume_completes_the_run(tmp_path, kind):
+def test_an_interrupt_keeps_the_finished_blocks_and_a_resume_completes_the_run(
+    tmp_path, kind, monkeypatch
+):
+    monkeypatch.setattr(engine, "SECONDS_BETWEEN_COMMITS", 0.0)  # each block is committed alone
     demands = [Demand(TOY, {"mode": "slow"}, 12)]
 
     def interrupt(done, *_):
@@ -444,6 +447,69 @@ def test_blocks_that_finished_before_an_exception_are_stored(tmp_path):
     with RunStore.open(tmp_path / "run", readonly=True) as store:
         assert store.blocks(TOY, TOY.check({})) == {0, 1, 2}
         assert store.content_digest() == whole
+
+
+class Finishing(Executor):
+    """Computes tasks at once, so that the block of each that is submitted has finished."""
+
+    capacity = 3
+
+    def ready(self, seconds):
+        return bool(self._waiting)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "n_bytes", "finishing", "sizes"),
+    [
+        (1e9, 1 << 24, True, [7]),
+        (1e9, 512, True, [2, 2, 2, 1]),  # a block of TOY has 16 rows of 2 values, 256 bytes
+        (0.0, 1 << 24, True, [1] * 7),
+        (1e9, 1 << 24, False, [1] * 7),  # nobody knows when the next block comes
+    ],
+)
+def test_blocks_that_finish_together_are_committed_together(
+    tmp_path, monkeypatch, seconds, n_bytes, finishing, sizes
+):
+    monkeypatch.setattr(engine, "SECONDS_BETWEEN_COMMITS", seconds)
+    monkeypatch.setattr(engine, "MOST_BYTES_HELD", n_bytes)
+    found, stored, told = [], [], []
+    put_blocks = RunStore.put_blocks
+
+    def counted(store, blocks):
+        found.append(len(blocks))
+        put_blocks(store, blocks)
+
+    monkeypatch.setattr(RunStore, "put_blocks", counted)
+    demands = [Demand(TOY, {"mean": 1.0}, 4), Demand(TOY, {"mean": 2.0}, 3)]
+    executor = Finishing() if finishing else Executor()
+    with RunStore.create(tmp_path / "run", root_seed=7, config={}) as store:
+
+        def note(done, total, demand, n_failed):
+            told.append((done, total))
+            stored.append(store.n_blocks())
+
+        assert ensure(store, demands, executor, note) == 7
+        digest = store.content_digest()
+    assert found == sizes
+    assert told == [(done, 7) for done in range(1, 8)]
+    assert all(n >= done for n, (done, _) in zip(stored, told, strict=True))
+    assert digest == _run(tmp_path / "whole", demands)
+
+
+def test_an_interrupt_before_a_commit_loses_no_block_that_is_held(tmp_path, monkeypatch):
+    """Two blocks wait for their commit when the third one is asked for and never comes."""
+    monkeypatch.setattr(engine, "SECONDS_BETWEEN_COMMITS", 1e9)
+
+    class Ending(Finishing):
+        def wait(self):
+            if self._waiting[0].block == 2:
+                raise KeyboardInterrupt
+            return super().wait()
+
+    with RunStore.create(tmp_path / "run", root_seed=7, config={}) as store:
+        with pytest.raises(KeyboardInterrupt):
+            ensure(store, [Demand(TOY, {}, 5)], Ending())
+        assert store.blocks(TOY, TOY.check({})) == {0, 1}
 
 
 def test_a_second_interrupt_while_workers_end_loses_no_finished_block(tmp_path):

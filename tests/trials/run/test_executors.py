@@ -212,6 +212,28 @@ def test_a_block_that_a_process_finished_before_the_end_is_kept():
         np.testing.assert_array_equal(result.values, simulate_block(task).values)
 
 
+@FORKED
+@pytest.mark.parametrize("kind", ["threads", "processes"])
+def test_a_block_is_ready_once_it_has_finished_and_is_handed_out_once(kind):
+    tasks = [Task(TOY, TOY.check({}), 7, block) for block in range(2)]
+    with make_executor(kind, 1) as executor:
+        assert not executor.ready(0.0)
+        assert executor.submit_call(times, 2, 3).result() == 6  # no block
+        assert not executor.ready(0.0)
+        for task in tasks:
+            executor.submit(task)
+            assert executor.ready(3600.0)
+            assert executor.ready(0.0)
+            ((done, result),) = [executor.wait()] if task.block == 0 else executor.finished()
+            assert done is task
+            np.testing.assert_array_equal(result.values, simulate_block(task).values)
+            assert not executor.ready(0.0)
+        executor.submit(Task(TOY, TOY.check({"mode": "memory"}), 7, 0))
+        assert executor.ready(3600.0)  # the error of a block is told as soon
+        executor.cancel()
+        assert executor.finished() == []
+
+
 def test_blas_is_capped_inside_and_restored_outside(monkeypatch):
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
     monkeypatch.delenv("MKL_NUM_THREADS", raising=False)

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tests.trials.toys import TOY
+from trials.checks import InvalidParameter
 from trials.run.cell import canonical_json
-from trials.run.store import RunStore, StoreError
+from trials.run.store import NewBlock, RunStore, StoreError
 
 ROOT = Path(__file__).resolve().parents[3]
 SHAPE = (TOY.block_size, 2)
@@ -132,6 +133,40 @@ def test_the_same_block_again_changes_nothing_and_another_is_refused(path):
         assert store.content_digest() == before
 
 
+@pytest.mark.parametrize("first", [4, 1])
+def test_blocks_of_one_call_are_stored_all_or_none(path, first):
+    """Block 1 is there.  With other values it is refused, and so are those before it."""
+    with RunStore.open(path) as store:
+        blocks = [NewBlock(TOY, {"mean": 1.0}, block, _block(block)) for block in (first, 5, 5)]
+        new = [*blocks, NewBlock(TOY, {"mean": 3.0}, 0, _block(0), code="ab", machine="m")]
+        with pytest.raises(StoreError, match=r"block 1 of .* is stored with other content"):
+            store.put_blocks([*new, NewBlock(TOY, {"mean": 1.0}, 1, _block(7))])
+        assert store.blocks(TOY, {"mean": 1.0}) == {0, 1, 2}
+        assert store.n_blocks() == 4
+        store.put_blocks(new)
+        assert store.blocks(TOY, {"mean": 1.0}) == {0, 1, 2, first, 5}
+        assert store.machine_of(TOY, {"mean": 3.0}, 0) == "m"
+        n_blocks, digest = store.n_blocks(), store.content_digest()
+    assert n_blocks == (7 if first == 4 else 6)
+    with RunStore.open(path) as store:  # the rows are compared with their tally
+        assert (store.n_blocks(), store.content_digest()) == (n_blocks, digest)
+        assert store.blocks(TOY, {"mean": 1.0}) == {0, 1, 2, first, 5}
+
+
+def test_cells_of_one_call_are_entered_all_or_none(path):
+    unchecked = replace(TOY, check=dict, name="test.any")
+    with RunStore.open(path) as store:
+        before = [cell.params for cell in store.cells()]
+        added = [(TOY, {"mean": float(mean)}) for mean in (3, 4, 3)]
+        with pytest.raises(InvalidParameter, match="cannot be stored"):
+            store.register_all([*added, (unchecked, {"name": "\x1b[31m"})])
+        assert [cell.params for cell in store.cells()] == before
+        store.register_all(added)
+    with RunStore.open(path) as store:
+        means = sorted(cell.params["mean"] for cell in store.cells())
+        assert means == [1.0, 2.0, 3.0, 4.0]
+
+
 PARTLY = np.zeros(SHAPE)
 PARTLY[3, 1] = np.inf  # the other column of the row is finite
 
@@ -156,7 +191,7 @@ def test_blocks_that_would_hide_a_trial_are_refused(path, values, reasons, messa
 
 
 def test_two_parameter_sets_with_one_number_are_refused(path, monkeypatch):
-    monkeypatch.setattr("trials.run.store.cells.cell_number", lambda params: 42)
+    monkeypatch.setattr("trials.run.store.cells.number_of_text", lambda spelled: 42)
     with RunStore.open(path) as store:
         store.register(TOY, {"mean": 3.0})
         with pytest.raises(StoreError, match=r"two cells of 'test\.toy' have the number"):

@@ -799,20 +799,22 @@ def command(*arguments):
 #: The program, but it stops for ever when it has stored a number of blocks.
 STOPPING = """
 import sys, threading
+from trials.run import engine
 from trials.run.store import RunStore
 from verify.cli import main
 
-left, put_block = int(sys.argv.pop(1)), RunStore.put_block
-def counted(*given, **named):
+left, put_blocks = int(sys.argv.pop(1)), RunStore.put_blocks
+def counted(store, blocks):
     global left
-    put_block(*given, **named)
-    left -= 1
+    put_blocks(store, blocks)
+    left -= len(blocks)
     if left == 0:
         print("stops", flush=True)
         threading.Event().wait()
 
 if __name__ == "__main__":
-    RunStore.put_block = counted
+    engine.SECONDS_BETWEEN_COMMITS = 0.0  # each block is committed alone
+    RunStore.put_blocks = counted
     main()
 """
 

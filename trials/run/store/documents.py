@@ -61,7 +61,7 @@ def write(database: Database, kind: str, key: str, document: Mapping[str, Any]) 
         connection.execute(
             "INSERT OR REPLACE INTO document VALUES (?, ?, ?, ?)", (kind, key, body, checksum)
         )
-        tally.add(connection, "document", (kind, key, checksum), older)
+        tally.add(connection, "document", [(kind, key, checksum)], older)
 
 
 def read(database: Database, kind: str, type_: type[T], key: str | None = None) -> dict[str, T]:

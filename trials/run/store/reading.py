@@ -94,9 +94,25 @@ class BlockReader:
         self._database = database
         self._cells = cells
         self._cache = TableCache()
+        self._numbers: dict[int, set[int]] = {}  # of the cells that only this process writes
 
     def numbers(self, cell: CellRow) -> set[int]:
-        """The numbers of the stored blocks of a cell."""
+        """The numbers of the stored blocks of a cell.
+
+        The process that writes a run reads them once and takes note of its own blocks (`stored`).
+        """
+        if self._database.readonly:
+            return self._read_numbers(cell)
+        if cell.id not in self._numbers:
+            self._numbers[cell.id] = self._read_numbers(cell)
+        return self._numbers[cell.id].copy()
+
+    def stored(self, cell: CellRow, block: int) -> None:
+        """Take note of a block that this process has committed."""
+        if cell.id in self._numbers:
+            self._numbers[cell.id].add(block)
+
+    def _read_numbers(self, cell: CellRow) -> set[int]:
         rows = self._database.query("SELECT block FROM block WHERE cell = ?", (cell.id,))
         if not all(is_integer(block, 0, MAX_BLOCK) for (block,) in rows):
             raise StoreError(f"{self._database.path}: is damaged (the index of blocks)")

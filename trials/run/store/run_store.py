@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, NamedTuple, Self, TypeVar, overload
@@ -22,7 +22,7 @@ from trials.run.store.opening import copy_file, create_file, open_file
 from trials.run.store.reading import BlockReader
 from trials.run.store.records import Cell, CellStatus, Table
 from trials.run.store.verification import run_checksum
-from trials.run.store.writing import check_block, commit_block
+from trials.run.store.writing import NewBlock, check_block, commit_blocks
 
 T = TypeVar("T")
 
@@ -214,7 +214,11 @@ class RunStore:
             When another parameter set has the same number, or when the experiment's design
             number, block size or columns differ from those that the run was started with.
         """
-        self._cells.register(experiment, self._cells.key(experiment, params))
+        self.register_all([(experiment, params)])
+
+    def register_all(self, cells: Iterable[tuple[Experiment, Params]]) -> None:
+        """Enter several cells as `register` does, in one transaction: all of them or none."""
+        self._cells.register((owner, self._cells.key(owner, params)) for owner, params in cells)
 
     def cells(self) -> list[Cell]:
         """All registered cells, by experiment and number."""
@@ -242,12 +246,7 @@ class RunStore:
 
         Parameters
         ----------
-        values : (block_size, n_columns) float64.
-        reasons : (row in the block, reason) of each failed trial.  A row with a value that is not
-            finite must have one.
-        seconds : worker time.  It is stored separately and takes no part in `content_digest`.
-        code : digest of the code that made the block.  `codes` lists all of them.
-        machine : name of the machine that made it, the key of a document ``machine``.
+        values, reasons, seconds, code, machine : see `NewBlock`.
 
         Raises
         ------
@@ -256,11 +255,23 @@ class RunStore:
         StoreError
             When the block is there already with other content or made by other code.
         """
-        cell = self._cells.register(experiment, self._cells.key(experiment, params))
-        shape = cell.block_size, len(experiment.columns)
-        label = f"{code}@{machine}" if machine else code
-        check_block(block, values, reasons, label, seconds, shape)
-        commit_block(self._database, cell, block, values, reasons, label, seconds)
+        self.put_blocks(
+            [NewBlock(experiment, params, block, values, reasons, seconds, code, machine)]
+        )
+
+    def put_blocks(self, blocks: Sequence[NewBlock]) -> None:
+        """Commit several blocks in one transaction: all of them or none.
+
+        Each is treated, and refused, as `put_block` says.
+        """
+        keys = [self._cells.key(new.experiment, new.params) for new in blocks]
+        self._cells.register((new.experiment, key) for new, key in zip(blocks, keys, strict=True))
+        for new in blocks:
+            check_block(new)
+        placed = list(zip(map(self._cells.get, keys), blocks, strict=True))
+        commit_blocks(self._database, placed)
+        for cell, new in placed:
+            self._reader.stored(cell, new.block)
 
     def n_blocks(self) -> int:
         """The number of stored blocks of the whole run.  Reads one number from format 3 on."""

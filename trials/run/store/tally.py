@@ -48,23 +48,24 @@ def _spelled(value: Any) -> str:
 def add(
     connection: sqlite3.Connection,
     table: Table,
-    row: Sequence[Any],
+    rows: Sequence[Sequence[Any]],
     replaced: Sequence[Any] | None = None,
 ) -> None:
-    """Count a new row, inside the transaction that inserts it.
+    """Count new rows, inside the transaction that inserts them.
 
     Parameters
     ----------
-    row, replaced : counted columns of the new row, and of the row in whose place it stands.
+    rows : counted columns of the new rows.
+    replaced : those of a row in whose place one of them stands.
     """
     n_rows, total = connection.execute(
         "SELECT n_rows, total FROM tally WHERE name = ?", (table,)
     ).fetchone()
     gone = 0 if replaced is None else weight(replaced)
-    written = f"{(int(total, 16) + weight(row) - gone) % _MODULUS:032x}"
+    written = f"{(int(total, 16) + sum(map(weight, rows)) - gone) % _MODULUS:032x}"
     connection.execute(
         "UPDATE tally SET n_rows = ?, total = ? WHERE name = ?",
-        (n_rows + (replaced is None), written, table),
+        (n_rows + len(rows) - (replaced is not None), written, table),
     )
 
 
