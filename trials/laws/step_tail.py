@@ -435,18 +435,29 @@ def _quantile(setting: StepSetting, cluster: int, start: float, log_share: float
         total = float(np.sum(np.exp(terms - largest))) + math.exp(rest - largest)
         return largest + math.log(total) + _ROUNDING
 
+    def where_each_is(log: float) -> float:
+        """The least square at which no term is above a log."""
+        over = weight - log
+        return float(np.max((constant + over) / t, where=over > 0, initial=0.0))
+
+    # One term alone is the share at ``below``, and all of them together are no more at ``above``.
+    below, above, allowed = where_each_is(log_share), math.inf, log_share - 2 * _ROUNDING
+    if rest < allowed:
+        left = allowed + math.log1p(-math.exp(rest - allowed))
+        above = where_each_is(left - math.log(t.size))
+
+    def meets(square: float) -> bool:
+        return square >= above or (square > below and log_tail(square) <= log_share)
+
     upper = float(np.max((constant + excess) / t))
-    while log_tail(upper) > log_share:
+    while not meets(upper):
         upper *= 2.0
         if not upper < 1e300:
             return math.inf
     lower = 0.0
     while upper - lower > 1e-3 * upper:
         middle = 0.5 * (lower + upper)
-        if log_tail(middle) <= log_share:
-            upper = middle
-        else:
-            lower = middle
+        lower, upper = (lower, middle) if meets(middle) else (middle, upper)
     return math.sqrt(upper)
 
 
