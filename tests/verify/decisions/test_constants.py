@@ -23,6 +23,7 @@ from verify.decisions.constants import (
     infeasible,
     logarithm_slope,
 )
+from verify.decisions.constants.calibration import sharpest
 from verify.decisions.constants.drift import required_se_log
 from verify.decisions.constants.extrapolation import extrapolation_reach
 from verify.decisions.constants.feasibility import smallest_cover
@@ -978,3 +979,27 @@ def test_a_value_of_zero_meets_a_bound_of_zero_with_every_constant():
     cell = SimpleNamespace(statistic=np.array([0.0, 1.0, np.inf]))
     problem = SimpleNamespace(bound_at=lambda _corner, _cell: np.zeros(3))
     assert Problem.ratios(problem, {}, cell).tolist() == [0.0, np.inf, np.inf]
+
+
+@pytest.mark.parametrize("least", [(0.3,), (0.7, 0.3, 0.5), (1e-9, 0.2), (50.0, 0.4), (0.03, 0.01)])
+def test_a_constant_is_tightened_to_the_cell_that_needs_the_largest(
+    least: tuple[float, ...],
+) -> None:
+    """Each cell needs c >= least, so that all need the largest: by one bisection of all of them."""
+    cells = [
+        CellSample(params={"m": float(i)}, statistic=np.full(20, value), delta=0.1)
+        for i, value in enumerate(least)
+    ]
+    problem = pose(cells, [C], lambda constants, _cell: constants["c"], None, 0.05)
+
+    def at(share: float) -> float:
+        return C.loose ** (1 - share) * C.tight**share
+
+    safe, unsafe = 0.0, 1.0
+    if max(least) <= at(1.0):
+        safe = unsafe
+    while unsafe - safe > 3e-4:
+        middle = (safe + unsafe) / 2
+        safe, unsafe = (middle, unsafe) if max(least) <= at(middle) else (safe, middle)
+    found = sharpest(problem, problem.cells, problem.generous(), [C])
+    assert found["c"] == pytest.approx(at(safe), rel=1e-12)

@@ -5,8 +5,9 @@ cells.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +15,8 @@ from scipy.optimize import minimize
 
 from verify.decisions.constants.problem import CellSample, ConstantBox, ConstantValues, Problem
 from verify.decisions.sequences import FloatArray
+
+_PRECISION = 3e-4  # of a position on a ray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,26 +107,20 @@ def sharpest(
         }
         return {**loose, **moved}
 
-    cells = list(fit_on)
+    order = list(range(len(fit_on)))  # of the cells, the likeliest to end a ray first
 
     def furthest(start: FloatArray, direction: FloatArray, reach: float) -> FloatArray:
         """The last point of a ray at which every cell holds (its start, if none further does)."""
 
-        def serves(t: float) -> bool:
-            values = at(start + t * direction)
-            for i, cell in enumerate(cells):
-                if not problem.holds(values, cell):
-                    cells.insert(0, cells.pop(i))  # it is likely to decide the next point as well
-                    return False
-            return True
+        def holds(i: int, t: float) -> bool:
+            return problem.holds(at(start + t * direction), fit_on[i])
 
-        if serves(reach):
-            return np.clip(start + reach * direction, 0.0, 1.0)
-        safe, unsafe = 0.0, reach
-        while unsafe - safe > 3e-4:
-            middle = (safe + unsafe) / 2
-            safe, unsafe = (middle, unsafe) if serves(middle) else (safe, middle)
-        return np.clip(start + safe * direction, 0.0, 1.0)
+        last = reach
+        for i in tuple(order):
+            known, last = last, _last_held(partial(holds, i), reach, last)
+            if last < known:
+                order.insert(0, order.pop(order.index(i)))
+        return np.clip(start + last * direction, 0.0, 1.0)
 
     q = len(tighten)
     together = np.ones(q)
@@ -148,3 +145,19 @@ def sharpest(
         for direction in np.eye(q):
             positions = furthest(positions, direction, 1.0)
     return at(positions)
+
+
+def _last_held(holds: Callable[[float], bool], reach: float, known: float) -> float:
+    """The last of the points of a bisection of [0, reach], up to ``known``, that holds.
+
+    Beyond a point that does not hold none does.  So cells that are asked in turn, each up to the
+    last point of those before it, give the point that a bisection of all together gives, and most
+    are asked once.
+    """
+    if known == 0.0 or holds(known):
+        return known
+    safe, unsafe = 0.0, reach
+    while unsafe - safe > _PRECISION:
+        middle = (safe + unsafe) / 2
+        safe, unsafe = (middle, unsafe) if middle < known and holds(middle) else (safe, middle)
+    return safe
