@@ -32,6 +32,7 @@ maximum and sum).
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -241,11 +242,14 @@ class LowerTest:
         if rejected(high):  # with Catoni's bets alone the limit may exceed the mean
             high = float(x.max())  # and no bet wins against a mean above all values
         step = max(deviation / math.sqrt(x.size), abs(high) * 1e-12, 1e-300)
-        low = high
-        while not rejected(low):
-            if low <= k.low:  # all values lie at the lower end, or the lower end is -inf
-                return k.low
-            low, step = max(low - step, k.low), 2 * step
+        lows = [high]  # ever farther, to the end: of constant trials there may be a thousand
+        while lows[-1] > k.low:
+            lows.append(max(lows[-1] - step, k.low))
+            step *= 2
+        first = bisect_left(lows, True, key=rejected)
+        if first == len(lows):  # all values lie at the lower end, or the lower end is -inf
+            return k.low
+        low = lows[first]
         precision = 2e-5 * (high - low)
         while high - low > precision:
             middle = low + (high - low) / 2

@@ -8,7 +8,7 @@ allows.  It reads formulas and stored trials only, and takes milliseconds.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -99,18 +99,28 @@ def exchanged(
         told: list[str] = []
         not_told: list[str] = []
         for other in (NOTHING, *_mates(symbol, ranges)):
-            changed = [cell.bound(expr, symbol, other) for cell in cells]
-            lower = [
-                bool(np.any(c < s * (1.0 - RTOL))) for c, s in zip(changed, stated, strict=True)
-            ]
-            if any(lower):
-                broken = any(
-                    low and cell.breaks(c)
-                    for low, cell, c in zip(lower, cells, changed, strict=True)
-                )
+            broken = _broken(
+                (cell, cell.bound(expr, symbol, other), bound)
+                for cell, bound in zip(cells, stated, strict=True)
+            )
+            if broken is not None:
                 (told if broken else not_told).append(other)
         found.append(Apart(symbol=symbol, told=tuple(told), not_told=tuple(not_told)))
     return tuple(found)
+
+
+def _broken(bounds: Iterable[tuple[Seen, FloatArray, FloatArray]]) -> bool | None:
+    """Whether a cell whose changed bound is below the stated one somewhere breaks it.
+
+    None where no cell's is.  Cells are asked up to the first that breaks it.
+    """
+    lower = False
+    for cell, changed, stated in bounds:
+        if np.any(changed < stated * (1.0 - RTOL)):
+            lower = True
+            if cell.breaks(changed):
+                return True
+    return False if lower else None
 
 
 def _range(values: Sequence[Any]) -> str:

@@ -621,3 +621,26 @@ def test_a_value_that_rules_is_found_where_the_sum_of_all_overflows(scale):
     status, reason = test.status(scale * x)
     assert status == "open"
     assert reason.startswith("heavy tails")
+
+
+@pytest.mark.parametrize(("n", "value"), [(5, 0.0), (40, 0.0), (40, 0.25), (40, -1.0)])
+def test_trials_of_one_value_have_the_limit_of_a_bisection_of_the_whole_range(n, value):
+    k = Knowledge(low=-1.0, high=1.0)
+    test = LowerTest(knowledge=k, target=0.0, level=0.05, horizon=64)
+    x, sizes, none = np.full(n, value), bet_sizes(0.0, k, 0.05, 64), np.empty(0)
+    low, high = -1.0, value
+    for _ in range(60):
+        middle = (low + high) / 2
+        enough = means.log_wealth(x, middle, k, sizes, none) >= math.log(20)
+        low, high = (middle, high) if enough else (low, middle)
+    assert test.limit(x) == pytest.approx(low, abs=1e-4)
+
+
+def test_the_limit_of_trials_of_one_value_takes_few_wealths(monkeypatch):
+    """The first step is tiny where they do not spread: it was doubled a thousand times."""
+    calls = []
+    wealth = means.log_wealth
+    monkeypatch.setattr(means, "log_wealth", lambda *a: calls.append(a) or wealth(*a))
+    k = Knowledge(low=-1.0, high=1.0)
+    LowerTest(knowledge=k, target=0.0, level=0.05, horizon=64).limit(np.zeros(40))
+    assert 1 < len(calls) < 50
