@@ -2474,8 +2474,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         DECISIONS + "comparisons.py",
-        "return low + (high - low) * share.low, low + (high - low) * share.high",
-        "return share.low, share.high",
+        "return low + (high - low) * lower, low + (high - low) * upper",
+        "return lower, upper",
         "exact limits are shares whatever the two values are",
         "verify/decisions/test_comparisons",
     ),
