@@ -4171,14 +4171,14 @@ MEANINGS: tuple[Meaning, ...] = (
     Meaning(
         "trials/laws/step.py",
         (
-            "                for t in range(step, n_steps):\n"
-            "                    for j in range(k):\n"
-            "                        errors[trial, t + 1, j] = math.nan"
+            "            for t in range(step, n_steps):\n"
+            "                for j in range(k):\n"
+            "                    errors[t + 1, j] = math.nan"
         ),
         (
-            "                for t in range(step + 1, n_steps):\n"
-            "                    for j in range(k):\n"
-            "                        errors[trial, t + 1, j] = math.nan"
+            "            for t in range(step + 1, n_steps):\n"
+            "                for j in range(k):\n"
+            "                    errors[t + 1, j] = math.nan"
         ),
         "the step at which a run leaves the floats keeps old numbers",
         "trials/laws/test_step",

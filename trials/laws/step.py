@@ -27,6 +27,16 @@ invariant under rotations.  So this part is represented by a :math:`k\times k` B
 beyond the centres' own are rotated back into :math:`k` (an LQ factorisation).  So the state has at
 most :math:`2k` coordinates for every :math:`d`.
 
+*Lengths alone.*  Where no client of another cluster uses model j, its error :math:`u` becomes
+
+.. math:: \bigl((1-aK)|u|-a\sqrt K\sigma\zeta\bigr)\frac u{|u|}+a\sqrt K\tau\,\chi_{d-1}\,w,
+          \qquad a=\tfrac{2\gamma_j}{mn},
+
+w uniform on the directions orthogonal to u.  So its length is drawn without its direction.  The
+lengths also limit the probability of a wrong label.  While they rule out every client nothing
+else is needed, and a step costs three numbers a model.  Once a client may be wrong, the directions
+of all steps before are drawn.  They are independent of what was drawn by the lengths.
+
 Source: the update rule of Ghosh, Chung, Yin & Ramchandran (TIT 2022), section V, with resampling
 (labels and gradients on disjoint fresh samples), :math:`F_i(\theta)=\tfrac1n|Y_i-X_i\theta|^2`.
 """
@@ -48,13 +58,19 @@ from trials.checks import (
 )
 from trials.integers import ZERO
 from trials.kernel import kernel
-from trials.laws.wishart import _bartlett_row, label_counts
+from trials.laws.wishart import (
+    _bartlett_row,
+    _log_tail_limit,
+    count_joining,
+    thinned_label_counts,
+)
 from trials.parameters import Array, Integer, Maybe, Real, Stream, validated
 
 MAX_CANDIDATES = 2e7
 _COUNT = Integer(1, WHOLE_IN_FLOAT, why="whole in float64")
 _LARGEST_LENGTH = 1e100  # squares, times the samples, stay finite
 _OK, _TOO_MANY = 0, 1
+_ROUNDING = 1e-12  # of a distance from other distances
 
 
 @kernel
@@ -75,7 +91,8 @@ def gradient_step(
 
     Parameters
     ----------
-    theta, theta_star : (k, D) models and centres in the coordinates in use.
+    theta, theta_star : (k, D) models and centres in the coordinates in use.  Models may be left
+        out: those that are given are the first of them.
     counts : (k, k), clients of cluster a that use model j.
     gamma : (k,) step size of each model.
     d_extra : dimensions orthogonal to all coordinates, d - D.
@@ -93,7 +110,7 @@ def gradient_step(
         spread = 0.0
         for c in range(d):
             theta_new[j, c] = theta[j, c]
-        for a in range(k):
+        for a in range(theta_star.shape[0]):
             if counts[a, j] == 0:
                 continue
             u_sq = 0.0
@@ -173,6 +190,227 @@ def _write_errors(
 
 
 @kernel
+def _separations(theta_star: FloatArray, out: FloatArray) -> None:
+    """The distance (k,) of each centre (k, D) from the nearest other one, rounded down."""
+    k = theta_star.shape[0]
+    for a in range(k):
+        out[a] = math.inf
+    for a in range(k):
+        for b in range(a):
+            square = 0.0
+            for c in range(theta_star.shape[1]):
+                square += (theta_star[a, c] - theta_star[b, c]) ** 2
+            distance = (1.0 - _ROUNDING) * math.sqrt(square)
+            out[a] = min(out[a], distance)
+            out[b] = min(out[b], distance)
+
+
+@kernel
+def _thin_by_lengths(
+    lengths: FloatArray,
+    separations: FloatArray,
+    sizes: IntArray,
+    sigma: float,
+    n: int,
+    rng: np.random.Generator,
+    chances: FloatArray,
+    left: IntArray,
+) -> bool:
+    """Draw the clients that may be wrong, by a limit that the models' errors alone give.
+
+    A rival of cluster a is at least its separation less the largest error away.  ``chances`` (k,)
+    receives a limit on the probability that a client of each cluster is wrong, 1 where it would
+    rule out few, and ``left`` (k,) how many clients pass it.  Returns whether any does.
+    """
+    k = lengths.size
+    largest = 0.0
+    for j in range(k):
+        largest = max(largest, lengths[j])
+    found = False
+    for a in range(k):
+        own = lengths[a]
+        rival = separations[a] - (1.0 + _ROUNDING) * largest
+        chances[a], left[a] = 1.0, sizes[a]
+        if rival > own:
+            limit = (k - 1) * math.exp(
+                _log_tail_limit(own * own, rival * rival, _ROUNDING, sigma, n)
+            )
+            if limit < 0.5:
+                chances[a], left[a] = limit, rng.binomial(sizes[a], limit)
+        found = found or left[a] > 0
+    return found
+
+
+@kernel
+def _step_lengths(
+    lengths: FloatArray,
+    sizes: IntArray,
+    sigma: float,
+    n: int,
+    m: int,
+    gamma: FloatArray,
+    d: int,
+    rng: np.random.Generator,
+    along: FloatArray,
+    across: FloatArray,
+    out: FloatArray,
+) -> None:
+    """A step where every client is right, as far as the errors' lengths (k,) tell it.
+
+    ``along`` and ``across`` (k,) receive the parts of each new error along the one before and
+    orthogonal to it, and ``out`` (k,) its length.
+    """
+    for j in range(lengths.size):
+        along[j], across[j], out[j] = lengths[j], 0.0, lengths[j]
+        if sizes[j] == 0:
+            continue
+        scale = 2.0 * gamma[j] / (float(m) * n)
+        energy = rng.chisquare(float(sizes[j]) * n)
+        noise = scale * math.sqrt(energy)
+        along[j] -= scale * energy * lengths[j] + noise * sigma * rng.standard_normal()
+        if d > 1:
+            tau = math.sqrt(lengths[j] * lengths[j] + sigma * sigma)
+            across[j] = noise * tau * math.sqrt(rng.chisquare(d - 1.0))
+        out[j] = math.sqrt(along[j] * along[j] + across[j] * across[j])
+
+
+@kernel
+def _draw_direction(
+    theta: FloatArray,
+    theta_star: FloatArray,
+    along: float,
+    across: float,
+    rng: np.random.Generator,
+    outside: FloatArray,
+) -> None:
+    """Move one model (D,) by a step of `_step_lengths`: its direction across is uniform.
+
+    ``outside`` (k,) holds a standard Gaussian vector in the other dimensions, and receives the new
+    components there.
+    """
+    d = theta.size
+    length_sq = 0.0
+    for c in range(d):
+        length_sq += (theta[c] - theta_star[c]) ** 2
+    length = math.sqrt(length_sq)
+    unit, z = np.zeros(d), np.empty(d)
+    unit[0] = 1.0  # of no error: all directions are alike
+    overlap = 0.0
+    for c in range(d):
+        if length > 0.0:
+            unit[c] = (theta[c] - theta_star[c]) / length
+        z[c] = rng.standard_normal()
+        overlap += unit[c] * z[c]
+    for c in range(d):
+        z[c] -= overlap * unit[c]
+    total = _dot(z, z) + _dot(outside, outside)
+    factor = across / math.sqrt(total) if total > 0.0 else 0.0
+    for c in range(d):
+        theta[c] = theta_star[c] + along * unit[c] + factor * z[c]
+    for c in range(outside.size):
+        outside[c] *= factor
+
+
+@kernel
+def _draw_directions(
+    theta: FloatArray,
+    theta_star: FloatArray,
+    n_fixed: int,
+    d: int,
+    along: FloatArray,
+    across: FloatArray,
+    rng: np.random.Generator,
+    outside: FloatArray,
+) -> None:
+    """Move models (k, D) by steps of which `_step_lengths` has drawn the parts (n_steps, k)."""
+    width = theta.shape[1]
+    for t in range(along.shape[0]):
+        for j in range(theta.shape[0]):
+            _bartlett_row(j, d - width, rng, outside[j])
+            _draw_direction(theta[j], theta_star[j], along[t, j], across[t, j], rng, outside[j])
+        if width < d:
+            _reembed(theta, outside, n_fixed)
+
+
+@kernel
+def _count_moved(counts: IntArray, out: FloatArray) -> bool:
+    """Clients (k,) of other clusters that each model receives; returns whether there are any."""
+    found = False
+    for j in range(out.size):
+        out[j] = -counts[j, j]
+        for a in range(out.size):
+            out[j] += counts[a, j]
+        found = found or out[j] > 0.0
+    return found
+
+
+@kernel
+def _trajectory(
+    theta: FloatArray,
+    theta_star: FloatArray,
+    n_fixed: int,
+    d: int,
+    sizes: IntArray,
+    sigma: float,
+    n: int,
+    gamma: FloatArray,
+    max_candidates: float,
+    rng: np.random.Generator,
+    errors: FloatArray,
+    moved: FloatArray,
+) -> int:
+    """One trial of `trajectories`."""
+    k, width = theta.shape
+    n_steps = moved.shape[0]
+    m = ZERO
+    for size in sizes:
+        m += size
+    counts, left = np.empty((k, k), np.int64), np.empty(k, np.int64)
+    theta_new, outside = np.empty((k, width)), np.zeros((k, k))
+    separations, chances = np.empty(k), np.empty(k)
+    along, across = np.empty((n_steps, k)), np.empty((n_steps, k))
+    _write_errors(theta, theta_star, outside, errors[0])
+    _separations(theta_star, separations)
+    first = 0  # of the steps whose directions are not drawn yet
+    for step in range(n_steps):
+        if not (_bounded(theta) and _bounded(errors[step : step + 1])):
+            for t in range(step, n_steps):
+                for j in range(k):
+                    errors[t + 1, j] = math.nan
+                    moved[t, j] = math.nan
+            break
+        for j in range(k):
+            moved[step, j] = 0.0
+        if _thin_by_lengths(errors[step], separations, sizes, sigma, n, rng, chances, left):
+            _draw_directions(
+                theta, theta_star, n_fixed, d, along[first:step], across[first:step], rng, outside
+            )
+            first = step
+            if not thinned_label_counts(
+                theta, theta_star, sizes, sigma, n, max_candidates, rng, chances, left, counts
+            ):
+                return _TOO_MANY
+            if _count_moved(counts, moved[step]):
+                gradient_step(
+                    theta, theta_star, counts, sigma, n, m, gamma, d - width, rng, theta_new,
+                    outside,
+                )  # fmt: skip
+                _write_errors(theta_new, theta_star, outside, errors[step + 1])
+                for j in range(k):
+                    for c in range(width):
+                        theta[j, c] = theta_new[j, c]
+                if width < d:
+                    _reembed(theta, outside, n_fixed)
+                first = step + 1
+                continue
+        _step_lengths(
+            errors[step], sizes, sigma, n, m, gamma, d, rng, along[step], across[step],
+            errors[step + 1],
+        )  # fmt: skip
+    return _OK
+
+
+@kernel
 def trajectories(
     theta: FloatArray,
     theta_star: FloatArray,
@@ -191,7 +429,7 @@ def trajectories(
 
     Parameters
     ----------
-    theta : (n_trials, k, D) starts.  Overwritten by the final models (in rotated coordinates).
+    theta : (n_trials, k, D) starts.  Overwritten.
     theta_star : (n_trials, k, D) centres.
     n_fixed : coordinates that hold the centres.  When ``D < d``, ``D = n_fixed + k`` is required
         and ``theta_star`` vanishes beyond ``n_fixed``.
@@ -205,53 +443,60 @@ def trajectories(
     -------
     0, or 1 when a cluster would need more than ``max_candidates`` explicit draws.
     """
+    for trial in range(theta.shape[0]):
+        status = _trajectory(
+            theta[trial], theta_star[trial], n_fixed, d, sizes, sigma, n, gamma, max_candidates,
+            rng, errors[trial], moved[trial],
+        )  # fmt: skip
+        if status != _OK:
+            return status
+    return _OK
+
+
+@kernel
+def pulls_of_strangers(
+    theta: FloatArray,
+    theta_star: FloatArray,
+    d: int,
+    sizes: IntArray,
+    sigma: float,
+    n: int,
+    gamma: FloatArray,
+    max_candidates: float,
+    rng: np.random.Generator,
+    out: FloatArray,
+) -> int:
+    """What the clients of other clusters add to the step of model 0.
+
+    Parameters
+    ----------
+    theta, theta_star, d, sizes, sigma, n, gamma, max_candidates : as for `trajectories`.
+    out : (n_trials, 2) output, the number of these clients and the length of what they add.
+
+    Returns
+    -------
+    0, or 1 as `trajectories` does.
+    """
     n_trials, k, width = theta.shape
-    n_steps = moved.shape[1]
     m = ZERO
     for size in sizes:
         m += size
     counts = np.empty((k, k), np.int64)
-    theta_new = np.empty((k, width))
-    outside = np.empty((k, k))
+    moved, outside = np.empty((1, width)), np.empty((1, 1))
     for trial in range(n_trials):
-        for i in range(k):
-            for j in range(k):
-                outside[i, j] = 0.0
-        _write_errors(theta[trial], theta_star[trial], outside, errors[trial, 0])
-        for step in range(n_steps):
-            if not _bounded(theta[trial]):
-                for t in range(step, n_steps):
-                    for j in range(k):
-                        errors[trial, t + 1, j] = math.nan
-                        moved[trial, t, j] = math.nan
-                break
-            if not label_counts(
-                theta[trial], theta_star[trial], sizes, sigma, n, max_candidates, rng, counts
-            ):
-                return _TOO_MANY
+        models, centres = theta[trial], theta_star[trial]
+        if not count_joining(models, centres, sizes, sigma, n, max_candidates, rng, counts):
+            return _TOO_MANY
+        counts[0, 0] = 0  # the cluster's own clients
+        total = ZERO
+        for a in range(k):
+            total += counts[a, 0]
+        out[trial, 0], out[trial, 1] = total, 0.0
+        if total > 0:
             gradient_step(
-                theta[trial],
-                theta_star[trial],
-                counts,
-                sigma,
-                n,
-                m,
-                gamma,
-                d - width,
-                rng,
-                theta_new,
-                outside,
+                models[:1], centres, counts, sigma, n, m, gamma, d - width, rng, moved, outside
             )
-            for j in range(k):
-                moved[trial, step, j] = -counts[j, j]
-                for a in range(k):
-                    moved[trial, step, j] += counts[a, j]
-            _write_errors(theta_new, theta_star[trial], outside, errors[trial, step + 1])
-            for j in range(k):
-                for c in range(width):
-                    theta[trial, j, c] = theta_new[j, c]
-            if width < d:
-                _reembed(theta[trial], outside, n_fixed)
+            _write_errors(moved, models, outside, out[trial, 1:])
     return _OK
 
 

@@ -89,20 +89,26 @@ def _cholesky_from(factor: FloatArray, start: int) -> None:
 
 
 @kernel
-def _losses(factor: FloatArray, bartlett: FloatArray, out: FloatArray) -> None:
-    """The diagonal (k,) of ``factor @ bartlett @ bartlett.T @ factor.T``, k >= 2.
+def _loss(factor: FloatArray, bartlett: FloatArray, i: int) -> float:
+    """Entry i of the diagonal of ``factor @ bartlett @ bartlett.T @ factor.T``, of at least two.
 
     Both are lower triangular but for one entry, ``factor[0, 1]``.
     """
-    for i in range(factor.shape[0]):
-        total = 0.0
-        end = max(i, 1) + 1
-        for c in range(end):
-            entry = 0.0
-            for r in range(c, end):
-                entry += factor[i, r] * bartlett[r, c]
-            total += entry * entry
-        out[i] = total
+    total = 0.0
+    end = max(i, 1) + 1
+    for c in range(end):
+        entry = 0.0
+        for r in range(c, end):
+            entry += factor[i, r] * bartlett[r, c]
+        total += entry * entry
+    return total
+
+
+@kernel
+def _losses(factor: FloatArray, bartlett: FloatArray, out: FloatArray) -> None:
+    """Write every `_loss` (k,)."""
+    for i in range(out.size):
+        out[i] = _loss(factor, bartlett, i)
 
 
 @kernel
@@ -140,8 +146,8 @@ def _conditional_factor(
 
 
 @kernel
-def _conditional_bartlett(x: float, n: int, rng: np.random.Generator, bartlett: FloatArray) -> None:
-    """The standard factor (k, k) given that the own loss exceeds the rival's (margin ``x``)."""
+def _conditional_pair(x: float, n: int, rng: np.random.Generator, bartlett: FloatArray) -> None:
+    """Two rows of the standard factor (k, k), the own loss above the rival's (margin ``x``)."""
     t = tail_draw(x, float(n), rng)
     grown = math.sqrt(1.0 + t * t) + abs(t)
     ratio = grown if t > 0 else 1.0 / grown  # |z1| / |z2|
@@ -157,6 +163,12 @@ def _conditional_bartlett(x: float, n: int, rng: np.random.Generator, bartlett: 
     bartlett[0, 0] = first
     bartlett[1, 0] = second * g / length
     bartlett[1, 1] = second * math.sqrt(h_sq) / length
+
+
+@kernel
+def _conditional_bartlett(x: float, n: int, rng: np.random.Generator, bartlett: FloatArray) -> None:
+    """The standard factor (k, k) given that the own loss exceeds the rival's (margin ``x``)."""
+    _conditional_pair(x, n, rng, bartlett)
     for i in range(2, bartlett.shape[0]):
         _bartlett_row(i, n, rng, bartlett[i])
 
@@ -186,6 +198,19 @@ def _draw_every_client(
 
 
 @kernel
+def _pair_first(alive: IntArray, own: int, rival: int) -> IntArray:
+    """The models ``alive``, the own one and a rival before the others."""
+    order = np.empty(alive.size, np.int64)
+    order[0], order[1] = own, rival
+    filled = 2
+    for j in alive:
+        if j != own and j != rival:
+            order[filled] = j
+            filled += 1
+    return order
+
+
+@kernel
 def _draw_candidates(
     cov: FloatArray,
     alive: IntArray,
@@ -200,13 +225,7 @@ def _draw_candidates(
 ) -> None:
     """Draw the candidates that picked ``rival``, and move the accepted ones from ``own``."""
     k = alive.size
-    order = np.empty(k, np.int64)
-    order[0], order[1] = own, rival
-    filled = 2
-    for j in alive:
-        if j != own and j != rival:
-            order[filled] = j
-            filled += 1
+    order = _pair_first(alive, own, rival)
     factor = np.empty((k, k))
     _conditional_factor(cov, order, x, root, factor)
     bartlett = np.empty((k, k))
@@ -441,6 +460,68 @@ def _draw_movers(
 
 
 @kernel
+def thinned_label_counts(
+    theta: FloatArray,
+    theta_star: FloatArray,
+    sizes: IntArray,
+    sigma: float,
+    n: int,
+    max_candidates: float,
+    rng: np.random.Generator,
+    chances: FloatArray,
+    passed: IntArray,
+    counts: IntArray,
+) -> bool:
+    """`label_counts` where ``passed`` (k,) clients of each cluster may be wrong.
+
+    They are a random part of the clients, each in it with the probability ``chances`` (k,), which
+    is a limit on that of a wrong label, or 1.
+    """
+    k, d = theta.shape
+    representative = np.empty(k, np.int64)
+    alive = _distinct_models(theta, representative)
+    work = _Work(np.empty(k), np.empty(k), np.empty(k), np.empty((k, k)))
+    columns = np.empty((d, k))
+    for j in range(k):
+        for c in range(d):
+            columns[c, j] = theta[j, c]
+    squares = np.empty(k)
+    rounding = 1e-15 * (d + 10.0)
+    for a in range(k):
+        for j in range(k):
+            counts[a, j] = 0
+        own = representative[a]
+        counts[a, own], left = sizes[a], passed[a]
+        if left == 0:
+            continue
+        _squared_distances(columns, theta_star, a, squares)
+        # Of a rival the limit falls with its distance, so that one exponential is enough for most.
+        nearest = _log_tail_limit(
+            squares[own], _nearest_rival(alive, own, squares), rounding, sigma, n
+        )
+        rough = (alive.size - 1) * math.exp(nearest)
+        if rough < _DRAW_ALL:
+            left = rng.binomial(left, min(rough / chances[a], 1.0))
+            if left == 0:
+                continue
+        else:
+            rough = chances[a]
+        limit = _limit_tails(alive, own, squares, rounding, sigma, n, work.tail)
+        if limit < _DRAW_ALL:
+            left = rng.binomial(left, min(limit / rough, 1.0))
+            if left == 0:
+                continue
+        else:
+            limit = rough
+        if not _draw_movers(
+            theta, theta_star[a], alive, own, left, limit, sigma, n, max_candidates, rng, work,
+            counts[a],
+        ):  # fmt: skip
+            return False
+    return True
+
+
+@kernel
 def label_counts(
     theta: FloatArray,
     theta_star: FloatArray,
@@ -490,43 +571,77 @@ def label_counts(
     >>> counts.sum(axis=1).tolist()
     [40, 60]
     """
-    k, d = theta.shape
-    representative = np.empty(k, np.int64)
-    alive = _distinct_models(theta, representative)
-    work = _Work(np.empty(k), np.empty(k), np.empty(k), np.empty((k, k)))
-    columns = np.empty((d, k))
-    for j in range(k):
-        for c in range(d):
-            columns[c, j] = theta[j, c]
-    squares = np.empty(k)
-    rounding = 1e-15 * (d + 10.0)
-    for a in range(k):
-        for j in range(k):
-            counts[a, j] = 0
-        own = representative[a]
-        counts[a, own] = left = sizes[a]
-        _squared_distances(columns, theta_star, a, squares)
-        # Of a rival the limit falls with its distance, so that one exponential is enough for most.
-        nearest = _log_tail_limit(
-            squares[own], _nearest_rival(alive, own, squares), rounding, sigma, n
-        )
-        rough = (alive.size - 1) * math.exp(nearest)
-        if rough < _DRAW_ALL:
-            left = rng.binomial(left, rough)
-            if left == 0:
-                continue
-        else:
-            rough = 1.0
-        limit = _limit_tails(alive, own, squares, rounding, sigma, n, work.tail)
-        if limit < _DRAW_ALL:
-            left = rng.binomial(left, min(limit / rough, 1.0))
-            if left == 0:
-                continue
-        else:
-            limit = 1.0
-        if not _draw_movers(
-            theta, theta_star[a], alive, own, left, limit, sigma, n, max_candidates, rng, work,
-            counts[a],
-        ):  # fmt: skip
+    k = sizes.size
+    return thinned_label_counts(
+        theta, theta_star, sizes, sigma, n, max_candidates, rng, np.ones(k), sizes.copy(), counts
+    )
+
+
+# -- the clients that one model receives ----------------------------------------------------------
+
+
+@kernel
+def _takes_rival(
+    factor: FloatArray, x: float, n: int, rng: np.random.Generator, bartlett: FloatArray
+) -> bool:
+    """Whether a client that prefers the rival, model 1, to its own, model 0, takes it.
+
+    The losses are drawn one by one, until one is smaller than the rival's.
+    """
+    _conditional_pair(x, n, rng, bartlett)
+    smallest = _loss(factor, bartlett, 1)
+    for i in range(2, factor.shape[0]):
+        _bartlett_row(i, n, rng, bartlett[i])
+        if _loss(factor, bartlett, i) < smallest:
             return False
+    return True
+
+
+@kernel
+def count_joining(
+    theta: FloatArray,
+    theta_star: FloatArray,
+    sizes: IntArray,
+    sigma: float,
+    n: int,
+    max_candidates: float,
+    rng: np.random.Generator,
+    counts: IntArray,
+) -> bool:
+    """Draw the clients of the other clusters that take model 0: ``counts[a, 0]``, a > 0.
+
+    The arguments and the result are those of `label_counts`.  The other counts have no meaning.  A
+    client's losses are drawn only where it prefers model 0 to its own.  Certain ties, and clients
+    that are certain to prefer model 0, are left to `label_counts`.
+    """
+    k = sizes.size
+    margins, roots = np.empty(k), np.empty(k)
+    alive = _distinct_models(theta, np.empty(k, np.int64))
+    plain = alive.size == k
+    for a in range(1, k):
+        margins[a], roots[a] = margin(theta[a], theta[0], theta_star[a], sigma)
+        plain = plain and margins[a] > -math.inf  # false for no number
+    if not plain:
+        return label_counts(theta, theta_star, sizes, sigma, n, max_candidates, rng, counts)
+    cov, factor, bartlett = np.empty((k, k)), np.empty((k, k)), np.empty((k, k))
+    for a in range(1, k):
+        x = margins[a]
+        # The limit of `_log_tail_limit`, at the exact margin.
+        limit = 0.5 * math.exp(-0.5 * n * math.log1p(x * x)) if x > 0.0 else 1.0
+        left = rng.binomial(sizes[a], limit)
+        counts[a, 0] = 0
+        if left == 0:
+            continue
+        chance = math.exp(log_tail(x, float(n)))
+        if sizes[a] * chance > max_candidates:
+            return False
+        left = rng.binomial(left, min(chance / limit, 1.0))
+        if k == 2:
+            counts[a, 0] = left
+            continue
+        _loss_covariance(theta, theta_star[a], sigma, alive, cov)
+        _conditional_factor(cov, _pair_first(alive, a, ZERO), x, roots[a], factor)
+        for _ in range(left):
+            if _takes_rival(factor, x, n, rng, bartlett):
+                counts[a, 0] += 1
     return True

@@ -12,6 +12,7 @@ from scipy import stats
 
 from trials.checks import InvalidParameter
 from trials.laws import step
+from trials.laws.pairwise import log_misidentification_probability
 from trials.models import mixture as mx
 
 # two-sample Kolmogorov-Smirnov tests: 1e-6 each, fewer than 60 of them, seed fixed
@@ -147,10 +148,13 @@ def test_rotating_back_keeps_every_inner_product():
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("k", "reduced"), [(2, False), (2, True), (3, True)])
-def test_trajectories_have_the_law_of_the_data(k, reduced):
+@pytest.mark.parametrize(
+    ("k", "reduced", "n"), [(2, False, 3), (2, True, 40), (3, True, 3), (3, True, 40)]
+)
+def test_trajectories_have_the_law_of_the_data(k, reduced, n):
+    """With 40 samples the lengths rule most clients out, and directions are drawn late."""
     rng = np.random.default_rng(25 + k)
-    d, n, sigma, n_steps, n_trials = 7, 3, 0.5, 3, 800
+    d, sigma, n_steps, n_trials = 7, 0.5, 3, 800
     sizes = np.array([2, 3, 4][:k])
     gamma = np.linspace(0.5, 0.8, k)
     theta_star = mx.simplex(k, d, 1.0)
@@ -180,6 +184,79 @@ def test_trajectories_have_the_law_of_the_data(k, reduced):
         assert same_law(moved[:, t].sum(axis=1), data_moved[:, t].sum(axis=1))
         for j in range(k):
             assert same_law(errors[:, t + 1, j], data_errors[:, t + 1, j])
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("d", [4, 8])
+def test_directions_that_are_drawn_later_have_the_law_of_the_data(d):
+    """Two steps by their lengths, then their directions: every inner product, against data."""
+    rng = np.random.default_rng(28)
+    k, n, sigma, n_trials, width = 2, 3, 0.6, 1000, min(d, 4)
+    sizes, gamma = np.array([2, 3]), np.array([0.7, 0.5])
+    theta_star = np.zeros((k, d))
+    theta_star[:, :2] = rng.standard_normal((k, 2))
+    theta = theta_star.copy()
+    theta[0, :width] += 0.4 * rng.standard_normal(width)  # the other one is at its centre
+
+    def products(models):
+        u = models - theta_star[:, : models.shape[1]]
+        return [u[0] @ u[0], u[1] @ u[1], u[0] @ u[1], u[0, :2].sum(), u[1, 0]]
+
+    ours, theirs = [], []
+    for _ in range(n_trials):
+        along, across, outside = np.empty((2, k)), np.empty((2, k)), np.empty((k, k))
+        models, lengths = theta[:, :width].copy(), np.linalg.norm(theta - theta_star, axis=1)
+        for t in range(2):
+            step._step_lengths(
+                lengths, sizes, sigma, n, 5, gamma, d, rng, along[t], across[t], lengths
+            )
+        step._draw_directions(
+            models, theta_star[:, :width].copy(), 2, d, along, across, rng, outside
+        )
+        ours.append(products(models))
+        np.testing.assert_allclose(np.sqrt(ours[-1][:2]), lengths)
+        moved = theta
+        for _ in range(2):
+            moved = step_by_data(moved, theta_star, np.diag(sizes), sigma, n, 5, gamma, rng)
+        theirs.append(products(moved))
+    for one, other in zip(np.transpose(ours), np.transpose(theirs), strict=True):
+        assert same_law(one, other)
+
+
+def test_lengths_limit_the_probability_of_a_wrong_label():
+    rng = np.random.default_rng(29)
+    k, d, sigma, sizes = 3, 4, 0.5, np.full(3, 10**6)
+    theta_star = rng.standard_normal((k, d))
+    separations, chances, left = np.empty(k), np.empty(k), np.empty(k, dtype=np.int64)
+    step._separations(theta_star, separations)
+    gaps = np.linalg.norm(theta_star[:, None] - theta_star, axis=2) + np.diag([np.inf] * k)
+    np.testing.assert_allclose(separations, gaps.min(axis=1))
+    thinned = 0
+    for size in (0.1, 0.3, 0.6):
+        theta = theta_star + size * rng.standard_normal((k, d)) / 2
+        lengths = np.linalg.norm(theta - theta_star, axis=1)
+        for n in (2, 30, 300):
+            assert (
+                step._thin_by_lengths(lengths, separations, sizes, sigma, n, rng, chances, left)
+                == (left > 0).any()
+            )
+            for a in range(k):
+                u = theta - theta_star[a]
+                exact = sum(
+                    math.exp(
+                        log_misidentification_probability(
+                            u[a] @ u[a], u[a] @ u[j], u[j] @ u[j], sigma**2, n
+                        )
+                    )
+                    for j in range(k)
+                    if j != a
+                )
+                assert chances[a] >= exact
+                # 7 standard deviations of a binomial variable
+                spread = 7.0 * math.sqrt(1e6 * chances[a] * (1.0 - chances[a])) + 10.0
+                assert abs(left[a] - 1e6 * chances[a]) <= spread
+                thinned += chances[a] < 0.5
+    assert 5 < thinned < 27
 
 
 @pytest.mark.statistical

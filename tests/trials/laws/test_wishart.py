@@ -86,6 +86,50 @@ def test_counts_have_the_law_of_the_data(name):
         assert same_law(counts[a], both)
 
 
+def draw_joining(theta, theta_star, sizes, sigma, n, seed, cap=CAP):
+    counts = np.empty((len(theta), len(theta)), np.int64)
+    rng = np.random.default_rng(seed)
+    return wishart.count_joining(theta, theta_star, sizes, sigma, n, cap, rng, counts), counts[
+        1:, 0
+    ]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    "name", ["rare errors", "frequent errors", "n below k", "one sample", "noiseless"]
+)
+def test_the_clients_that_join_a_model_have_the_law_of_the_data(name):
+    theta, theta_star, sigma, n = case(name)
+    k, size = len(theta), 20_000
+    done, joining = draw_joining(theta, theta_star, np.full(k, 5 * size), sigma, n, 6)
+    assert done
+    rng = np.random.default_rng(7)
+    for a in range(1, k):
+        data = np.sum(labels_by_data(theta, theta_star[a], sigma, n, size, rng) == 0)
+        ours = joining[a - 1]
+        assert same_law([ours, 5 * size - ours], [data, size - data])
+
+
+def test_certain_preferences_for_the_joined_model_are_those_of_the_label_counts():
+    """Equal models, a certain tie, and a client that is certain to prefer model 0."""
+    centres, sizes = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 500.0]]), np.array([5, 6, 7])
+    for theta in (
+        np.zeros((3, 2)),
+        np.array([[2.0, 0.0], [0.0, 0.0], [0.0, 500.0]]),
+        np.array([[1.5, 0.0], [3.0, 0.0], [0.0, 500.0]]),
+    ):
+        _, joining = draw_joining(theta, centres, sizes, 0.0, 3, 8)
+        expected = draw_counts(theta, centres, sizes, 0.0, 3, 8)
+        np.testing.assert_array_equal(joining, expected[1:, 0])
+        assert joining[0] == 6
+
+
+def test_too_many_candidates_to_join_a_model_are_refused():
+    theta, theta_star, sigma, n = case("frequent errors")
+    done, _ = draw_joining(theta, theta_star, np.full(4, 10**6), sigma, n, 9, cap=1e4)
+    assert not done
+
+
 @pytest.mark.statistical
 def test_thinning_and_direct_draws_agree():
     """A duplicate of each model changes nothing but forces Q over the branch point or not."""

@@ -38,8 +38,7 @@ from trials.experiments.ifca.geometry import (
     step_sizes_of,
 )
 from trials.laws.pairwise import log_misidentification_probability
-from trials.laws.step import MAX_CANDIDATES, gradient_step, simulate_trajectories
-from trials.laws.wishart import label_counts
+from trials.laws.step import MAX_CANDIDATES, pulls_of_strangers, simulate_trajectories
 from trials.parameters import unchecked
 from trials.run.cell import Params
 from trials.run.experiment import add_experiment, on_faster_stream
@@ -141,7 +140,7 @@ STEP = add_experiment(
         "n_misidentified",
         "n_misidentified_into_smallest",
     ),
-    simulate=_simulate_step,
+    simulate=on_faster_stream(_simulate_step),
     parameters=STEP_PARAMETERS,
     cost=lambda params: seconds(params, 1),
 )
@@ -173,42 +172,14 @@ TRAJECTORY = add_experiment(
 
 
 def _simulate_strangers(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
-    sizes = read_sizes(params)
-    gamma = step_sizes_of(params, sizes)
+    sizes = read_sizes(params)  # the smallest cluster is the first
     theta, theta_star, _ = draw_geometry(params, rng, n_trials)
-    k, width = theta.shape[1:]
-    counts = np.zeros((k, k), dtype=np.int64)
-    moved, outside = np.empty((k, width)), np.empty((k, k))
     out = np.empty((n_trials, 2))
-    for trial in range(n_trials):
-        if not label_counts(
-            theta[trial],
-            theta_star[trial],
-            sizes,
-            params["sigma"],
-            params["n"],
-            MAX_CANDIDATES,
-            rng,
-            counts,
-        ):
-            raise InvalidParameter(f"m={params['m']}: too many misidentified clients to draw")
-        counts[:, 1:] = 0  # the smallest cluster is the first
-        counts[0, 0] = 0
-        gradient_step(
-            theta[trial],
-            theta_star[trial],
-            counts,
-            params["sigma"],
-            params["n"],
-            params["m"],
-            gamma,
-            params["d"] - width,
-            rng,
-            moved,
-            outside,
-        )
-        inside = moved[0] - theta[trial, 0]
-        out[trial] = counts[:, 0].sum(), np.sqrt(inside @ inside + outside[0] @ outside[0])
+    if pulls_of_strangers(
+        theta, theta_star, params["d"], sizes, params["sigma"], params["n"],
+        step_sizes_of(params, sizes), MAX_CANDIDATES, rng, out,
+    ):  # fmt: skip
+        raise InvalidParameter(f"m={params['m']}: too many misidentified clients to draw")
     return out
 
 
@@ -216,7 +187,7 @@ STRANGERS = add_experiment(
     name="ifca.strangers",
     design=110,
     columns=("n_strangers", "t2_norm"),
-    simulate=_simulate_strangers,
+    simulate=on_faster_stream(_simulate_strangers),
     parameters=STEP_PARAMETERS,
     cost=lambda params: seconds(params, 1),
 )

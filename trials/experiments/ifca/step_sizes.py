@@ -39,7 +39,7 @@ from trials.experiments.ifca.geometry import STEP_PARAMETERS, draw_geometry, rea
 from trials.experiments.ifca.step import N_STEPS, run_steps
 from trials.parameters import Real
 from trials.run.cell import Params
-from trials.run.experiment import add_experiment
+from trials.run.experiment import add_experiment, on_faster_stream
 
 _NO_STEP_SIZE = 1e9
 _GRID = 2.0 ** np.arange(-9.0, 3.5, 0.5)
@@ -83,7 +83,7 @@ STEP_SIZES = add_experiment(
     name="ifca.step-sizes",
     design=108,
     columns=("none", "smallest_low", "smallest_high", "largest_low", "largest_high"),
-    simulate=_simulate_step_sizes,
+    simulate=on_faster_stream(_simulate_step_sizes),
     parameters=PARAMETERS,
 )
 
@@ -125,6 +125,6 @@ RUN_STEP_SIZES = add_experiment(
         *(f"least_{t}" for t in range(1, N_STEPS + 1)),
         *(f"best_{t}" for t in range(1, N_STEPS + 1)),
     ),
-    simulate=_simulate_runs,
+    simulate=on_faster_stream(_simulate_runs),
     parameters=ANY_STEP_SIZE,
 )
