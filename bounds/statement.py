@@ -444,6 +444,27 @@ def _compile(expr: sp.Expr) -> tuple[tuple[str, ...], Any]:
     return names, function
 
 
+#: Code by the `id` of an expression, which is kept as well, so that no other one has this `id`.
+_CODE: dict[int, tuple[sp.Basic, tuple[tuple[str, ...], Any]]] = {}
+_MOST_CODE = 8192
+
+
+def _code_of(expr: Any) -> tuple[tuple[str, ...], Any]:
+    """`_compile` of an expression or of a number.
+
+    The hash of an expression and the comparison with an equal one take longer than most
+    evaluations, so an expression that was seen is known by its `id`.
+    """
+    kept = _CODE.get(id(expr))
+    if kept is None:
+        if not isinstance(expr, sp.Basic):
+            return _compile(sp.sympify(expr))
+        if len(_CODE) >= _MOST_CODE:
+            _CODE.clear()
+        kept = _CODE[id(expr)] = expr, _compile(expr)
+    return kept[1]
+
+
 def _function(symbols: Sequence[sp.Symbol], expr: sp.Expr, module: str) -> Any:
     """The code of an expression.  A symbol hides no constant and no function of its name.
 
@@ -501,13 +522,14 @@ def evaluate(expr: sp.Expr, values: Values) -> Any:
     """
     # Searches and calibrations call this half a million times, so the common case, numbers in and
     # a number out, asks each question by the cheapest test.
-    names, function = _compile(expr if isinstance(expr, sp.Basic) else sp.sympify(expr))
-    missing = [name for name in names if name not in values]
-    if missing:
-        raise KeyError(f"no value for {', '.join(missing)}; given: {', '.join(sorted(values))}")
-    arguments = [values[name] for name in names]
-    for name, value in zip(names, arguments, strict=True):
+    names, function = _code_of(expr)
+    try:
+        arguments = [values[name] for name in names]
+    except KeyError:
+        raise _no_value(names, values) from None
+    for value in arguments:
         if value != value if isinstance(value, _NUMBER) else _is_nan(value):
+            name = next(each for each in names if _is_nan(values[each]))
             raise ValueError(f"{name}=nan must be a number")
     try:
         found = function(*arguments)
@@ -533,6 +555,12 @@ def evaluate(expr: sp.Expr, values: Values) -> Any:
     return found
 
 
+def _no_value(names: Sequence[str], values: Values) -> KeyError:
+    """The error that names the symbols without a value."""
+    missing = [name for name in names if name not in values]
+    return KeyError(f"no value for {', '.join(missing)}; given: {', '.join(sorted(values))}")
+
+
 def _plain_number(value: Any) -> Any:
     """A number of SymPy or NumPy as one of Python, complex where it is.  Others are unchanged."""
     if isinstance(value, sp.Basic):
@@ -550,7 +578,7 @@ def _is_nan(value: Any) -> bool:
     """Whether a number is NaN, or an entry of an array."""
     if isinstance(value, _NUMBER):
         return value != value
-    return bool(np.isnan(np.asarray(value, dtype=float)).any())
+    return bool(np.count_nonzero(np.isnan(np.asarray(value, dtype=float))))  # faster than `any`
 
 
 @lru_cache(maxsize=1024)
@@ -564,9 +592,8 @@ def _compiled_mp(expr: sp.Expr) -> tuple[tuple[str, ...], Any]:
 def evaluate_mp(expr: sp.Expr, values: Values) -> Any:
     """`evaluate` in mpmath at its working precision: for the re-check of a counterexample."""
     names, function = _compiled_mp(sp.sympify(expr))
-    missing = [name for name in names if name not in values]
-    if missing:
-        raise KeyError(f"no value for {', '.join(missing)}; given: {', '.join(sorted(values))}")
+    if any(name not in values for name in names):
+        raise _no_value(names, values)
     return mpmath.mpf(function(*(mpmath.mpf(_plain_number(values[name])) for name in names)))
 
 

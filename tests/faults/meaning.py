@@ -3170,18 +3170,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "bounds/statement.py",
-        "missing = [name for name in names if name not in values]\n"
-        "    if missing:\n"
-        "        raise KeyError(f\"no value for {', '.join(missing)}; given: {', '.joi"
-        'n(sorted(values))}")\n'
-        "    arguments = [values[name] for name in names]\n"
-        "    for",
-        "missing = [name for name in names if name not in values]\n"
-        "    if len(missing) > 1:\n"
-        "        raise KeyError(f\"no value for {', '.join(missing)}; given: {', '.joi"
-        'n(sorted(values))}")\n'
-        "    arguments = [values[name] for name in names]\n"
-        "    for",
+        "raise _no_value(names, values) from None",
+        "raise",
         "one missing value is an error without its message",
         "bounds/test_statement",
     ),

@@ -55,6 +55,7 @@ Constants: TypeAlias = Mapping[str, float] | Callable[[Statement], Mapping[str, 
 _ROUNDING = "1e-30"
 #: Points at which symbols are compared with what SymPy assumes of them.
 _DECLARED = 32
+_MOST_KNOWN = 512  # points whose symbols are kept
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,6 +106,38 @@ class _Sides:
         left, right = self.exact_left(point), self.exact_right(point)
         violation = self.measure.violation(self.relation, left, right)
         return mpmath.mpf(violation) - mpmath.mpf(_ROUNDING)
+
+
+class _Symbols:
+    """The statement's symbols at a point, constants among them.
+
+    Conditions and both sides ask for those of the same point, one after the other, and the formulas
+    of a proof are compared at some hundred points again and again.  So the last points are known by
+    their names and by the `id` of each value.
+    """
+
+    def __init__(
+        self, at: Callable[[Point], Mapping[str, Any]], constants: Mapping[str, float]
+    ) -> None:
+        self.at = at
+        self.constants = constants
+        self._known: dict[tuple[Any, ...], tuple[tuple[Any, ...], dict[str, Any]]] = {}
+
+    def __call__(self, point: Point) -> Mapping[str, Any]:
+        """The values, which no caller may change."""
+        values = tuple(point.values())
+        key = (*point, *map(id, values))
+        known = self._known.get(key)
+        if known is None:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            # The values are kept as well, so that no other ones get their `id`.
+            known = self._known[key] = values, self.made(point)
+        return known[1]
+
+    def made(self, point: Point) -> dict[str, Any]:
+        """The values made anew, at the working precision where they are computed by mpmath."""
+        return {**self.at(point), **self.constants}
 
 
 def generous(statement: Statement) -> dict[str, float]:
@@ -160,9 +193,7 @@ def search(
         )
     given = dict((constants(statement) if callable(constants) else constants) or {})
 
-    def symbols(point: Point) -> dict[str, Any]:
-        return {**at(point), **given}
-
+    symbols = _Symbols(at, given)
     _require_declared(statement, observed, domain, at, everywhere)
     sizes = everywhere if isinstance(everywhere, Sizes) else Sizes(up_to="", each=())
     is_formula = isinstance(observed, sp.Expr)
@@ -172,8 +203,8 @@ def search(
         measure=measure,
         left=(lambda point: float(evaluate(observed, symbols(point)))) if is_formula else observed,
         right=bound or (lambda point: float(evaluate(expr, symbols(point)))),
-        exact_left=exact or (lambda point: evaluate_mp(observed, symbols(point))),
-        exact_right=bound or (lambda point: evaluate_mp(expr, symbols(point))),
+        exact_left=exact or (lambda point: evaluate_mp(observed, symbols.made(point))),
+        exact_right=bound or (lambda point: evaluate_mp(expr, symbols.made(point))),
     )
     return Search(
         name=statement.id,

@@ -429,3 +429,35 @@ def test_fractions_are_constants_as_they_are():
     third = {"y": Fraction(1, 3)}
     found = search(statement, PROFILE, 3 * y * x, {"x": Interval(0.0, 1.0)}, constants=third)
     assert found.proposition.left == x
+
+
+def test_the_symbols_of_a_point_are_made_once_and_anew_where_the_point_was_changed():
+    """Four ninths of 3/4 are 1/3, below y = 1/2, and 4/9 of 9/4 are 1, above it."""
+    asked = []
+
+    def at(point):
+        asked.append(dict(point))
+        return {"x": 4 * point["a"] / 9, "y": point["y"]}
+
+    free = replace(STATEMENT, assumptions=(Assumption(name="positive", left=x, right=sp.S(0)),))
+    domain = {"a": LogInterval(0.1, 9.0), "y": LogInterval(0.01, 1.0)}
+    found = search(free, PROFILE, x, domain, at=at)
+    point = {"a": 0.75, "y": 0.5}
+    asked.clear()
+    assert found.constraints(point)
+    assert found.sides(point) == pytest.approx((1 / 3, 0.5))
+    assert found.violation(dict(point)) == pytest.approx(-1 / 3)  # (1/3 - 1/2) over 1/2
+    assert asked == [point]
+    point["a"] = 2.25
+    assert found.violation(point) == pytest.approx(0.5)  # (1 - 1/2) over 1
+    assert found.violation({"y": 0.5, "a": 0.75}) == pytest.approx(-1 / 3)
+    assert float(found.recheck(point)) == pytest.approx(0.5)
+
+
+def test_the_symbols_of_many_points_are_those_of_each():
+    """x = a at every one of 1,500 points, whatever was asked before."""
+    domain = {"a": LogInterval(0.1, 1.0)}
+    free = replace(STATEMENT, assumptions=())
+    found = search(free, PROFILE, x, domain, at=lambda p: {"x": p["a"], "y": 1.0})
+    values = [0.1 + 0.9 * i / 1500 for i in range(1500)]
+    assert [found.sides({"a": a})[0] for a in values] == values
