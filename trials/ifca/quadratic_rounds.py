@@ -132,7 +132,8 @@ def run_rounds(
     n_set = _rounds(
         np.ascontiguousarray(grams),
         np.ascontiguousarray(moments),
-        *map(np.ascontiguousarray, maps),
+        np.ascontiguousarray(maps.maps),
+        np.ascontiguousarray(maps.shifts),
         np.ascontiguousarray(optima),
         np.array(start, dtype=np.float64),
         goal,

@@ -48,6 +48,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trials.checks import FloatArray, IntArray, InvalidParameter
 from trials.clustering.kmeans import kmeans_pp
@@ -66,6 +67,8 @@ from trials.local_erm.factors import cholesky, solve_upper
 from trials.parameters import Integer, Options, Parameters, Real, fits_in_memory
 from trials.run.cell import Params
 from trials.run.experiment import Simulate, add_experiment, each_trial, on_faster_stream
+
+IndexArray = NDArray[np.uint64]
 
 #: The intervals of the optima's components: Section 5, Appendix D.2, and one cluster.
 DESIGNS = {"ten": (1, 4, 7, 10, 13, -2, -5, -8, -11, -14), "four": (0, 1, -1, -2), "one": (1,)}
@@ -88,11 +91,13 @@ def nonzero_fit(cell: Params) -> None:
 
 
 @kernel
-def _next_place(rng: np.random.Generator, places: IntArray, j: int) -> int:
-    """Exchange the j-th of some places for a random one that stands no earlier, and return it."""
-    other = j + int(rng.random() * (places.size - j))
+def _draw_place(rng: np.random.Generator, places: IndexArray, j: int) -> None:
+    """Exchange the j-th of some places for a random one that stands no earlier.
+
+    Places are unsigned, because kernels test whether a signed index is negative, at each use.
+    """
+    other = np.uint64(j + int(rng.random() * (places.size - j)))
     places[j], places[other] = places[other], places[j]
-    return int(places[j])
 
 
 @kernel
@@ -102,11 +107,11 @@ def _fill_sparse(rng: np.random.Generator, features: FloatArray) -> None:
     The places are the first five of a shuffled list, which stays shuffled from row to row.
     """
     rows, d = features.shape
-    places = np.arange(d)
+    places = np.arange(d).astype(np.uint64)
     for i in range(rows):
         for j in range(5):
-            place = _next_place(rng, places, j)
-            features[i, place] = rng.standard_normal()
+            _draw_place(rng, places, j)
+            features[i, places[j]] = rng.standard_normal()
 
 
 def sparse_features(rng: np.random.Generator, rows: int, d: int) -> FloatArray:
@@ -131,15 +136,17 @@ def draw(
 def _add_sparse(rng: np.random.Generator, n: int, grams: FloatArray) -> None:
     """Add n rows x of `_fill_sparse` for each user to x x^T (m, d, d), of which halves are read."""
     m, d = grams.shape[0], grams.shape[1]
-    places, values = np.arange(d), np.empty(5)
+    places, values = np.arange(d).astype(np.uint64), np.empty(5)
     for i in range(m):
         gram = grams[i]
         for _ in range(n):
             for j in range(5):
-                place = _next_place(rng, places, j)
+                _draw_place(rng, places, j)
                 values[j] = rng.standard_normal()
+            for j in range(5):
+                row = gram[places[j]]
                 for h in range(j + 1):
-                    gram[place, places[h]] += values[j] * values[h]
+                    row[places[h]] += values[j] * values[h]
         for a in range(d):
             for b in range(a):
                 total = gram[a, b] + gram[b, a]
