@@ -34,10 +34,11 @@ def _walks(q: int, times: tuple[int, ...]) -> tuple[FloatArray, ...]:
             law.setflags(write=False)  # the same arrays are given to every caller
             found.append(law)
         wide = np.zeros(law.size + 2 * q)  # y_{t+1} before clipping, from -(t-1)-q on
-        wide[: law.size] += law / 2
-        wide[2 * q :] += law / 2
+        half = law / 2
+        wide[: law.size] = half
+        wide[2 * q :] += half
         beyond = q - 1  # places outside -t..t at either end
-        clipped = wide[beyond : wide.size - beyond].copy()
+        clipped = wide[beyond : wide.size - beyond]
         clipped[0] += wide[:beyond].sum()
         clipped[-1] += wide[wide.size - beyond :].sum()
         law = clipped

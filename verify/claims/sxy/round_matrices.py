@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 import sympy as sp
@@ -409,23 +410,34 @@ def _kappa_at(statement: Statement, point: Point) -> dict[str, float]:
 
 def _any_clients(point: Point) -> tuple[float, float]:
     """Clients of one to n rows whose lengths differ from client to client."""
-    rng = np.random.default_rng(int(point["seed"]))
-    d, n = int(point["d"]), int(point["n"])
+    whole = (int(point[name]) for name in ("seed", "d", "n", "M", "s"))
+    return _any_clients_of(*whole, point["short"], point["gamma"], point["rule"])
+
+
+@lru_cache(maxsize=8)  # both sides ask for the errors at a point, one after the other
+def _any_clients_of(
+    seed: int, d: int, n: int, M: int, s: int, short: float, gamma: float, rule: str
+) -> tuple[float, float]:
+    rng = np.random.default_rng(seed)
     features = []
-    for _ in range(int(point["M"]) + d):
-        length = point["short"] ** rng.integers(0, 2)
+    for _ in range(M + d):
+        length = short ** rng.integers(0, 2)
         features.append(length * rng.standard_normal((int(rng.integers(1, n + 1)), d)))
-    return _squared_errors(features, point["gamma"], int(point["s"]), point["rule"])
+    return _squared_errors(features, gamma, s, rule)
 
 
 def _two_lengths(statement: Statement, point: Point) -> tuple[float, float]:
     """One row a client along each axis: five clients an axis, three of them with short rows."""
     short = math.sqrt(min(1.0, _LENGTH / _kappa_at(statement, point)["kappa"]))
-    axes = np.eye(int(point["d"]))
+    return _two_lengths_of(short, point["gamma"], point["rule"], int(point["d"]), int(point["s"]))
+
+
+@lru_cache(maxsize=8)
+def _two_lengths_of(short: float, gamma: float, rule: str, d: int, s: int) -> tuple[float, float]:
     n_short = round(5 * _SHORT)
     lengths = [short] * n_short + [1.0] * (5 - n_short)
-    features = [length * axis[None] for axis in axes for length in lengths]
-    return _squared_errors(features, point["gamma"], int(point["s"]), point["rule"])
+    features = [length * axis[None] for axis in np.eye(d) for length in lengths]
+    return _squared_errors(features, gamma, s, rule)
 
 
 _LOCAL_STEPS: Ranges = {
