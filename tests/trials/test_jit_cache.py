@@ -97,6 +97,7 @@ sys.stdin = open(0, closefd=False)
 os.chdir(folder)
 os.environ.clear()
 os.environ.update(variables)
+numba.config.reload_config()  # as every compilation does; here before the package reads the options
 sys.path[:] = ["", variables["PYTHONPATH"], *sys.path[1:]]
 del json, line, number, stream, streams, child, folder
 exec(compile(program, "<string>", "exec"))
@@ -124,10 +125,7 @@ _NURSERY: list[subprocess.Popen[str]] = []
 
 
 def _run(folder, program=PROGRAM, *, new=False, **environment):
-    """Run a program of the tree: in a fork, or in a ``new`` process.
-
-    Numba reads its own variables when it is imported: with one of them the process is new.
-    """
+    """Run a program of the tree: in a fork, or in a ``new`` process."""
     clean = {
         key: value
         for key, value in os.environ.items()
@@ -143,7 +141,7 @@ def _run(folder, program=PROGRAM, *, new=False, **environment):
     }
     variables = {key: value for key, value in values.items() if value is not None}
     command = [sys.executable, "-c", program]
-    if new or any(key.startswith("NUMBA_") for key in environment):
+    if new:
         return subprocess.run(
             command, cwd=folder, env=variables, capture_output=True, text=True, check=True
         )
@@ -239,7 +237,7 @@ def test_other_programs_kernels_and_locators_are_left_alone(tree):
     assert value == 4.0
     assert path == tree / "__pycache__"
     listed = "UserProvidedCacheLocator,InTreeCacheLocator"
-    found = _result(_run(tree, NUMBA_CACHE_LOCATOR_CLASSES=listed))
+    found = _result(_run(tree, new=True, NUMBA_CACHE_LOCATOR_CLASSES=listed))  # read at import
     assert found[2].parent == tree / "home" / ".cache" / jit_cache.FOLDER
 
 
