@@ -101,9 +101,10 @@ def test_list_and_info_say_to_r_where_trials_see_no_event_as_rare_as_stated():
 
 def test_what_list_says_is_what_a_run_ends_with(tmp_path):
     """One claim of each kind that may end so, and one that does not."""
-    names = ("sxy.prop1", "sxy.prop1-sharp", "ifca.eq4", "odcl.thm1-rate")
+    names = ("sxy.lemma3", "sxy.lemma3-sharp", "ifca.fast-start", "odcl.lemma4-rate")
     directory = tmp_path / "run"
-    assert invoke("run", *names, "--output", str(directory), "--jobs", "1").exit_code == 0
+    result = invoke("run", *names, "--output", str(directory), "--executor", "serial")
+    assert result.exit_code == 0
     for name, evidence in evidence_of(directory).items():
         listed = "SUPPORTED TO r" in invoke("list", name).stdout
         assert listed is (evidence["resolution"] is not None), name
