@@ -165,8 +165,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Whole groups, for ``--dist loadgroup``.  Some tasks install pytest without xdist."""
-    return groups.scheduler(config, log) if config.getoption("dist") == "loadgroup" else None
+    """Whole groups.  Some tasks install pytest without xdist."""
+    return groups.scheduler(config, log)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

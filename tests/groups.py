@@ -56,12 +56,17 @@ def group_of(nodeid: str) -> str:
 
 
 def scheduler(config: Any, log: Any) -> Any:
-    """The scheduler of pytest-xdist that hands out whole groups.
+    """The scheduler of pytest-xdist that hands out whole groups, None where another is asked for.
+
+    With ``-n 2`` alone xdist would hand out single tests, and each worker would make the fixtures
+    of most files.
 
     pytest-xdist looks through the list of all tests for each test that it hands out, and through
     all tests that a worker has had after each that ends.  So its time grows as the square of the
     number of tests, and the workers wait for it.  Here both are short for any number.
     """
+    if config.getoption("dist") not in ("load", "loadgroup"):  # the former goes without saying
+        return None
     from xdist.scheduler.loadscope import LoadScopeScheduling
 
     class Groups(LoadScopeScheduling):

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.groups import group_of, send_less
+from tests.groups import group_of, scheduler, send_less
 
 ROOT = Path(__file__).parents[1]
 TOY = """
@@ -87,7 +87,7 @@ def tried(tmp_path_factory):
     for name in "abcd":
         (folder / f"test_{name}.py").write_text(TOY.format(seen=str(seen)))
     (folder / "test_outcomes.py").write_text(OUTCOMES)
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "loadgroup"]
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "2"]
     command += ["--rootdir", str(folder), "-c", "/dev/null", "-p", "no:cacheprovider"]
     done = subprocess.run(
         [*command, str(folder)], cwd=ROOT, capture_output=True, text=True, check=False
@@ -107,6 +107,11 @@ def test_no_group_is_split_between_two_workers(tried):
     assert [len(each) for each in workers.values()] == [6, 6, 6, 6]
     assert all(len(set(each)) == 1 for each in workers.values()), dict(workers)
     assert len(set().union(*workers.values())) == 2
+
+
+@pytest.mark.parametrize("way", ["each", "loadfile", "loadscope", "worksteal"])
+def test_another_way_of_sharing_that_is_asked_for_is_left_alone(way):
+    assert scheduler(SimpleNamespace(getoption={"dist": way}.get), None) is None
 
 
 def test_a_worker_sends_every_report_that_says_more_than_that_a_test_passed(tried):
