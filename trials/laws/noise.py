@@ -29,6 +29,7 @@ from trials.parameters import Array, Integer, Real, Stream, validated
 
 _DROP = 42.0  # e^-42 < 1e-18 bounds the part outside of the quadrature
 _NODES = 400
+_POINTS = 8  # that divide an interval
 _ENTRIES = 2_000_000  # entries of bidiagonal matrices that are drawn at once
 
 
@@ -151,24 +152,29 @@ def noise_norms(
 # -- operator norms ------------------------------------------------------------------------------
 
 
-@kernel
-def _count_below(off_sq: FloatArray, x: float) -> int:
-    """Eigenvalues below ``x`` of the tridiagonal matrix of ``off_sq`` (n - 1,), zero diagonal."""
-    count = 0
-    q = -x
-    for i in range(off_sq.size + 1):
-        if i > 0:
-            q = -x - off_sq[i - 1] / q
-        if q == 0.0:
-            q = -1e-300
-        if q < 0.0:
-            count += 1
-    return count
+@kernel(error_model="numpy")
+def _count_below(off_sq: FloatArray, x: FloatArray, q: FloatArray, counts: FloatArray) -> None:
+    """Eigenvalues of a tridiagonal matrix below each of `_POINTS` numbers x.
+
+    The matrix has a zero diagonal and the squared entries ``off_sq`` (n - 1,) beside it.  A
+    division waits for the one before it, so that several points take the time of one.
+
+    ``q`` (p,) is scratch, and ``counts`` (p,) the output.
+    """
+    for p in range(_POINTS):
+        q[p] = -x[p] if x[p] != 0.0 else -1e-300
+        counts[p] = 1.0 if q[p] < 0.0 else 0.0
+    for i in range(off_sq.size):
+        for p in range(_POINTS):
+            value = -x[p] - off_sq[i] / q[p]
+            value = -1e-300 if value == 0.0 else value
+            counts[p] += 1.0 if value < 0.0 else 0.0
+            q[p] = value
 
 
 @kernel
 def extreme_singular_values(diagonal: FloatArray, above: FloatArray, out: FloatArray) -> None:
-    """Largest and smallest singular value of upper bidiagonal matrices, by bisection.
+    """Largest and smallest singular value of upper bidiagonal matrices, by sections.
 
     Parameters
     ----------
@@ -177,6 +183,7 @@ def extreme_singular_values(diagonal: FloatArray, above: FloatArray, out: FloatA
     """
     n_trials, r = diagonal.shape
     off_sq = np.empty(2 * r - 1)
+    points, scratch, counts = np.empty(_POINTS), np.empty(_POINTS), np.empty(_POINTS)
     for trial in range(n_trials):
         for i in range(r):
             off_sq[2 * i] = diagonal[trial, i]
@@ -187,11 +194,15 @@ def extreme_singular_values(diagonal: FloatArray, above: FloatArray, out: FloatA
             wanted = 2 * r if which == 0 else r + 1
             low, high = 0.0, bound * 1.001
             while high - low > 4e-15 * high:
-                middle = 0.5 * (low + high)
-                if _count_below(off_sq, middle) >= wanted:
-                    high = middle
-                else:
-                    low = middle
+                for p in range(_POINTS):
+                    points[p] = low + (high - low) * ((p + 1.0) / (_POINTS + 1.0))
+                _count_below(off_sq, points, scratch, counts)
+                for p in range(_POINTS):
+                    if counts[p] < wanted:
+                        low = points[p]
+                    else:
+                        high = points[p]
+                        break
             out[trial, which] = 0.5 * (low + high)
 
 

@@ -46,7 +46,10 @@ def bottleneck_distance(models: ArrayLike, reference: ArrayLike) -> float:
 
 
 def bottleneck_distances(models: FloatArray, reference: FloatArray) -> FloatArray:
-    """The distance (6) of each of R sets of finite models (R, k, d), (R,)."""
+    """The distance (6) of each of R sets of finite models (R, k, d), (R,).
+
+    The reference is (k, d), or (R, 1, k, d) where each set has its own.
+    """
     gaps = last_axis_lengths(models[:, :, None] - reference)
     nearest = np.sort(gaps.argmin(axis=1), axis=1)
     found = np.asarray(gaps.min(axis=1).max(axis=1))

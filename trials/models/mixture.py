@@ -332,6 +332,9 @@ def bernoulli_vectors(rng: np.random.Generator, k: int, d: int) -> FloatArray:
             return vectors.astype(float)
 
 
+_bernoulli_vectors = unchecked(bernoulli_vectors)
+
+
 # -- initialisations -----------------------------------------------------------------------------
 
 
@@ -447,4 +450,4 @@ def random_start(
         return np.asarray(rng.standard_normal((k, d)) * (norm / math.sqrt(d)))
     if start == "bernoulli":
         return rng.integers(0, 2, (k, d)).astype(float)
-    return norm * normalise(bernoulli_vectors(rng, k, d))
+    return norm * _normalised(_bernoulli_vectors(rng, k, d))

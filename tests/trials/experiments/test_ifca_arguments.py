@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from trials.checks import InvalidParameter
+from trials.experiments import gaussian
 from trials.experiments.gaussian import LEAST_SQUARES
 from trials.experiments.ifca.step import STEP
 from trials.experiments.ifca.step_sizes import STEP_SIZES
+from trials.run.streams import faster_stream
 
 CELL = {
     "m": 9_999,  # thirds are whole clients
@@ -154,3 +156,14 @@ def test_least_squares_on_data_follows_the_exact_law(n, d, sigma):
 def test_bad_parameters_of_least_squares_are_refused(change, message):
     with pytest.raises(InvalidParameter, match=message):
         LEAST_SQUARES.check(change)
+
+
+def test_the_estimates_of_a_stack_of_trials_are_those_of_least_squares(monkeypatch):
+    """NumPy's least squares by singular values, trial by trial on the same data."""
+    monkeypatch.setattr(gaussian, "_MOST_NUMBERS", 5 * 7 * 4)  # five trials at once
+    found = LEAST_SQUARES.simulate({"N": 7, "d": 3, "sigma": 2.0}, rng(3), 12)
+    stream = faster_stream(rng(3))
+    for row in found:
+        data = stream.standard_normal((7, 4))
+        estimate = np.linalg.lstsq(data[:, :3], 2.0 * data[:, 3], rcond=None)[0]
+        assert row[0] == pytest.approx(estimate @ estimate, rel=1e-10)
