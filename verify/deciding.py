@@ -28,6 +28,7 @@ from verify.evidence import Evidence, Verdict
 from verify.papers import ClaimsFile, catalogue, from_files
 from verify.plan import Planned, plan
 from verify.procedures.base import PROFILES
+from verify.procedures.reading import KeptRounds
 
 _LONGEST_ERROR = 300
 
@@ -101,10 +102,11 @@ def _next_step(planned: Planned, store: RunStore, level: float) -> Evidence | li
     A claim that raises, because its statement has a symbol without a value or its own file is
     wrong, fails alone.  The other claims of the run go on.
     """
+    trials = KeptRounds(store)
     try:
-        if missing := planned.demands(store, level):
+        if missing := planned.demands(trials, level):
             return missing
-        return storable(planned.decide(store, level))
+        return storable(planned.decide(trials, level))
     except (StoreError, ExecutorError, OSError, MemoryError):
         raise
     except (Exception, SystemExit) as error:  # the run would end as if all claims were decided

@@ -14,11 +14,11 @@ from trials.run.executors import Executor
 from trials.run.store import RunStore, StoreError
 from verify.claim import Claim
 from verify.evidence import Evidence
-from verify.mutation.harder import ReadOnce
 from verify.mutation.opened import breaks_condition
 from verify.procedures.base import Profile
 from verify.procedures.interface import Procedure
 from verify.procedures.placebos import Occurs, Placebo, decide, demands
+from verify.procedures.reading import ReadOnce
 
 #: Evaluations of a search in a sample.
 QUICK_BUDGET = 200
@@ -127,7 +127,7 @@ class Examination:
         procedure = procedure.without_figures()
         procedure.check()
         spent, seconds = 0, 0.0
-        while missing := demands(procedure, self.placebos, self.store, level):
+        while missing := demands(procedure, self.placebos, self.trials, level):
             for demand in missing:
                 params = demand.experiment.check(demand.params)
                 stored = len(self.store.blocks(demand.experiment, params))

@@ -22,12 +22,12 @@ import sympy as sp
 
 from bounds.statement import OutsideTheorem, Statement, evaluate
 from trials.run.cell import Params
-from trials.run.experiment import Experiment
-from trials.run.store import RunStore, Table
+from trials.run.store import RunStore
 from verify.mutation.meaning import middle_constants
 from verify.mutation.opened import cost_of, takes
 from verify.procedures.base import FloatArray, Trials
 from verify.procedures.interface import Procedure
+from verify.procedures.reading import ReadOnce
 
 #: Moves of one parameter that are made, and by which factors one may be moved.
 STEPS = 4
@@ -357,29 +357,6 @@ def full_cell(procedure: Procedure, cell: Params) -> Params:
     experiment = procedure.experiment()
     full = cell if experiment is None else experiment.check(cell)
     return full if takes(procedure, full) else cell
-
-
-class ReadOnce:
-    """Stored trials, each cell read once for each number of blocks."""
-
-    def __init__(self, store: Trials) -> None:
-        self._store = store
-        self._tables: dict[tuple[str, str, int], Table] = {}
-
-    def __getattr__(self, name: str) -> Any:
-        """Anything else that a procedure of one's own reads is the store's."""
-        return getattr(self._store, name)
-
-    def blocks(self, experiment: Experiment, params: Params) -> set[int]:
-        """The numbers of the blocks of a cell that are there."""
-        return self._store.blocks(experiment, params)
-
-    def table(self, experiment: Experiment, params: Params, n_blocks: int) -> Table:
-        """The first blocks of a cell."""
-        key = experiment.name, repr(sorted(params.items())), n_blocks
-        if key not in self._tables:
-            self._tables[key] = self._store.table(experiment, params, n_blocks)
-        return self._tables[key]
 
 
 def _descend(

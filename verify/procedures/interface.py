@@ -31,6 +31,7 @@ from verify.procedures.base import (
     nothing_to_show,
     override_cells,
 )
+from verify.procedures.reading import KeptRounds, Played
 from verify.procedures.rounds import play_rounds
 
 
@@ -313,8 +314,13 @@ class InRounds(CellByCell):
         """The first round for every cell, then doublings of the undecided ones."""
         return self.rounds(store, level)[0]
 
-    def rounds(self, store: Trials, level: float) -> tuple[list[Demand], list[Observed]]:
+    def rounds(self, store: Trials, level: float) -> Played:
         """The demands of the next round, or the trials of the last one."""
+        if isinstance(store, KeptRounds):
+            return store.played(self, level, lambda: self._play(store, level))
+        return self._play(store, level)
+
+    def _play(self, store: Trials, level: float) -> Played:
         return play_rounds(
             self.sampling, store, self.cells, lambda observed: self.unresolved(observed, level)
         )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -41,6 +41,15 @@ Bad = Callable[[Table, Params], BoolArray]
 # Rounds are played again by each request for trials and by the verdict, on the same counts.
 _decide = lru_cache(maxsize=512)(decide_probability)
 _decide_exactly = lru_cache(maxsize=512)(decide_exact_probability)
+
+
+class _Stated(NamedTuple):
+    """A cell's stated probability, its log, and the logs of its exact laws, NaN without one."""
+
+    delta: float
+    log_delta: float = math.nan
+    log_limit: float = math.nan
+    log_least: float = math.nan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +92,9 @@ class Probability(InRounds):
     complete: Callable[[Params], Params] = lambda cell: cell
     prove: Callable[[Sequence[Params]], Mapping[str, Any] | None] = lambda _cells: None
     present: Present = nothing_to_show
+    _known: dict[int, tuple[Params, _Stated]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def require(self, cell: Params) -> None:
         """The cell is possible and inside the theorem."""
@@ -153,7 +165,8 @@ class Probability(InRounds):
         bad = tuple(int(np.sum(self._bad(o) & ~o.table.failed)) for o in observed)
         counts = tuple(o.table.n_trials for o in observed)
         failed = tuple(o.table.n_failed for o in observed)
-        deltas = tuple(self.delta(o.params) for o in observed)
+        stated = [self._stated_in(o.params) for o in observed]
+        deltas = tuple(s.delta for s in stated)
         if self.exact is not None:
             return _decide_exactly(
                 bad, counts, deltas, level, margin=self.exact, failed_counts=failed
@@ -165,10 +178,22 @@ class Probability(InRounds):
             level,
             failed_counts=failed,
             resolution=resolvable(self.sampling.max_trials, level) * (1 + 1e-6),
-            log_limits=tuple(self._log_limit(o.params) for o in observed),
-            log_least=tuple(self._log_least(o.params) for o in observed),
-            log_deltas=tuple(self._log_delta(o.params) for o in observed),
+            log_limits=tuple(s.log_limit for s in stated),
+            log_least=tuple(s.log_least for s in stated),
+            log_deltas=tuple(s.log_delta for s in stated),
         )
+
+    def _stated_in(self, cell: Params) -> _Stated:
+        """The probabilities in a cell, for which each round asks."""
+        known = self._known.get(id(cell))
+        if known is None:  # the cell is kept as well, so that no other one gets its identity
+            if self.exact is not None:
+                stated = _Stated(self.delta(cell))
+            else:
+                laws = self._log_delta(cell), self._log_limit(cell), self._log_least(cell)
+                stated = _Stated(self.delta(cell), *laws)
+            known = self._known[id(cell)] = cell, stated
+        return known[1]
 
     def _log_limit(self, cell: Params) -> float:
         return self._log_of(self.log_limit, cell)

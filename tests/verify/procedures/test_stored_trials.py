@@ -29,6 +29,7 @@ from verify.procedures.comparison import Comparison, Monotone
 from verify.procedures.mean_bound import MeanBound
 from verify.procedures.probability import Probability
 from verify.procedures.rate import Contraction, Rate, StatedRate
+from verify.procedures.reading import KeptRounds
 from verify.procedures.reproduction import Reading, Reproduction
 from verify.procedures.rounds import play_rounds
 from verify.procedures.sup_lower_bound import SupLB
@@ -151,6 +152,40 @@ def test_the_last_round_ends_at_the_budget(run, first, budget):
     rounds = [min(first * 2**i, budget) for i in range(len(seen))]
     assert seen == rounds
     assert seen[:-1] == [n for n in rounds if n < budget]
+
+
+def test_rounds_that_have_ended_are_played_once_and_those_that_lack_trials_again(run):
+    """No trial is bad, so that the first round of 128 decides.  One cell lacks it at first."""
+    other = run(COIN, [({}, np.zeros((128, 1)))])
+    store = RunStore.create(other.path.with_name("lacking"), root_seed=1, config={})
+    with store:
+        store.put_block(COIN, COIN.check({"tag": 0}), 0, np.zeros((128, 1)))
+        seen = []
+
+        def bad(table, cell):
+            seen.append(cell["tag"])
+            return table["bad"] > 0
+
+        claim = Probability(
+            name="toy.kept",
+            sampling=Sampling(experiment=COIN, max_trials=256, first=128),
+            cells=({"tag": 0}, {"tag": 1}),
+            bad=bad,
+            delta=lambda _cell: 0.5,
+            event="heads",
+        )
+        kept = KeptRounds(store)
+        assert [d.params for d in claim.demands(kept, LEVEL)] == [{"tag": 1}]
+        store.put_block(COIN, COIN.check({"tag": 1}), 0, np.zeros((128, 1)))
+        assert claim.demands(kept, LEVEL) == []
+        assert seen == [0, 1]
+        assert claim.rounds(kept, LEVEL)[1] is claim.rounds(kept, LEVEL)[1]
+        assert seen == [0, 1]
+        assert claim.decide(kept, LEVEL) == claim.decide(store, LEVEL)
+        alone = claim.in_cells([{"tag": 1}]).decide(kept, LEVEL)
+        assert [c.params for c in alone.cells] == [{"tag": 1}]
+        looser = claim.rounds(kept, LEVEL / 2)[1]
+        assert looser is not claim.rounds(kept, LEVEL)[1]
 
 
 # -- failed trials -------------------------------------------------------------------------------
