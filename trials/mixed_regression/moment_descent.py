@@ -342,12 +342,12 @@ def _directions(
     orient: bool,
 ) -> tuple[FloatArray, FloatArray]:
     """The unit directions U beta_hat (H, d) and sigma_hat (H,) of eq. (2) and line 13."""
-    residual = answers - np.einsum("hpd,hd->hp", points, theta)
+    residual = answers - (points @ theta[:, :, None])[:, :, 0]
     projected = residual[:, :, None] * (points @ bases)  # U^T epsilon, (H, 2 l, k)
     n_pairs = points.shape[1] // 2
     moments = projected[:, :n_pairs].transpose(0, 2, 1) @ projected[:, n_pairs:] / n_pairs
     beta_hat, sigma_sq = power_iteration(moments, vector_start, power_iterations)
     if orient:
-        along = np.einsum("hpk,hk->h", projected, beta_hat)
+        along = (projected @ beta_hat[:, :, None]).sum(axis=(1, 2))
         beta_hat = np.where(along < 0, -1.0, 1.0)[:, None] * beta_hat
     return np.einsum("hdk,hk->hd", bases, beta_hat), np.sqrt(sigma_sq)

@@ -47,10 +47,8 @@ def test_a_round_in_few_coordinates_has_the_law_of_one_in_all(cell):
         rng = np.random.default_rng(seed)
         rounds = [draw(params, rng) for _ in range(1500)]
         bases, deviations = moments._subspaces(rounds, shares, rng)
-        steps = [
-            moments._anchor_step(each, basis, params, rng)
-            for each, basis in zip(rounds, bases, strict=True)
-        ]
+        u, spectra = (np.array([each[place][-1] for each in rounds]) for place in (0, 1))
+        steps = moments._anchor_steps(u, spectra, bases, params, rng)
         kept = [
             ((each.v @ basis) ** 2).sum(axis=1) for each, basis in zip(rounds, bases, strict=True)
         ]

@@ -58,7 +58,8 @@ def _run(params: Params, rng: np.random.Generator) -> list[float]:
 
     def rows(labels: IntArray, n_rows: int) -> tuple[FloatArray, FloatArray]:
         x = rng.standard_normal((labels.size, n_rows, d))
-        y = np.einsum("crd,cd->cr", x, theta_star[labels])
+        of_all = (x.reshape(-1, d) @ theta_star.T).reshape(labels.size, n_rows, k)
+        y = of_all[np.arange(labels.size), :, labels]
         return x, unit * (y + sigma * rng.standard_normal(y.shape))
 
     def draw(_round: int) -> MomentBatch:

@@ -41,9 +41,10 @@ import scipy
 from scipy import special
 
 from trials.checks import MAX_DRAWN, FloatArray, IntArray, InvalidParameter
+from trials.experiments.sxy.clients import in_parts
 from trials.parameters import Integer, Parameters, Real
 from trials.run.cell import Params
-from trials.run.experiment import add_experiment, each_trial
+from trials.run.experiment import add_experiment, each_trial, on_faster_stream
 
 
 def large_fit(cell: Params) -> None:
@@ -302,20 +303,21 @@ BALL = add_experiment(
 # -- a direction that the data choose ------------------------------------------------------------
 
 
-def _one_direction(params: Params, rng: np.random.Generator) -> float:
+def _simulate_directions(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
     sizes = sizes_of(params)
     unit = sizes / np.linalg.norm(sizes)
-    noise = rng.standard_normal(params["M"])
-    length = np.sqrt(rng.chisquare(params["d"]))
-    wrong = noise + (length - unit @ noise) * unit >= 0
-    return float(abs(sizes @ (wrong - 0.5)) / sizes.sum())
+    noise = rng.standard_normal((n_trials, params["M"]))
+    length = np.sqrt(rng.chisquare(params["d"], n_trials))
+    wrong = noise + (length - noise @ unit)[:, None] * unit >= 0
+    found = np.abs((wrong - 0.5) @ sizes) / sizes.sum()
+    return np.asarray(found[:, None])
 
 
 DIRECTION = add_experiment(
     name="sxy.deviation-direction",
     design=243,
     columns=("found",),
-    simulate=lambda params, rng, n: np.array([[_one_direction(params, rng)] for _ in range(n)]),
+    simulate=on_faster_stream(in_parts(_simulate_directions, lambda params: params["M"])),
     parameters=SIZES.extended(
         {"d": Integer(1, MAX_DRAWN, default=5, meaning="dimension less one")}
     ),

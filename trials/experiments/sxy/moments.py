@@ -29,6 +29,7 @@ import numpy as np
 import scipy.linalg
 
 from trials.checks import MAX_DRAWN, FloatArray, InvalidParameter, check_drawn
+from trials.experiments.sxy.clients import in_parts
 from trials.mixed_regression.deviations import deviation_norm
 from trials.mixed_regression.subspaces import orthogonal_iteration, random_basis
 from trials.models.federated_data import Law
@@ -42,11 +43,16 @@ from trials.parameters import (
     unchecked,
 )
 from trials.run.cell import Params
-from trials.run.experiment import add_experiment, each_trial, on_faster_stream
+from trials.run.experiment import add_experiment, on_faster_stream
 
 HALF_STEPS = 12
 #: Dimensions up to which a moment matrix is formed and decomposed in full.
 LARGEST_FORMED = 160
+#: Numbers that are drawn and multiplied together: 256 KiB.
+_AT_ONCE = 2**15
+#: Order up to which LAPACK decomposes many matrices in one call, and beyond their largest
+#: eigenvalues alone.
+_DECOMPOSED = 32
 _norm, _iterate = unchecked(deviation_norm), unchecked(orthogonal_iteration)
 
 LAWS: dict[str, Parameter] = {
@@ -178,24 +184,29 @@ def _draw_moments(u: FloatArray, params: Params, rng: np.random.Generator) -> Fl
     lengths = np.diagonal(u)
     sigma = params["sigma"] * params["unit"]
     spreads = np.hypot(lengths, sigma)
-    ends = np.cumsum(rng.multinomial(m, shares_of(params)))
-    first, second = rng.standard_normal((2, m))
-    rows = rng.standard_normal((m, d))
-    moments, squares = np.zeros((d, d)), np.empty((k, d, d))
-    for j, end in enumerate(ends):
-        own = slice(ends[j - 1] if j else 0, end)
-        share, v = lengths[j] / spreads[j], rows[own]
-        v[:, j] *= sigma / spreads[j]
-        v[:, j] += share * second[own]
-        v *= (spreads[j] ** 2 * first[own] * second[own])[:, None]
-        moments[j] = share * (first[own] @ v)
-        squares[j] = v.T @ v
+    moments, squares = np.zeros((d, d)), np.zeros((k, d, d))
+    for j, count in enumerate(rng.multinomial(m, shares_of(params))):
+        share = lengths[j] / spreads[j]
+        for n in _pieces(count, d):
+            first, second = rng.standard_normal((2, n))
+            v = rng.standard_normal((d, n))
+            v[j] *= sigma / spreads[j]
+            v[j] += share * second
+            v *= spreads[j] ** 2 * first * second
+            moments[j] += share * (v @ first)
+            squares[j] += v @ v.T
     shrunk = np.ones((k, k))
     np.fill_diagonal(shrunk, (sigma / spreads) ** 2)
     roots = _roots(np.tensordot(shrunk, squares, 1))
     moments[:k] += (roots @ rng.standard_normal((k, d, 1)))[:, :, 0]
     moments[k:] = rng.standard_normal((d - k, d)) @ np.linalg.cholesky(squares.sum(axis=0)).T
     return np.asarray(moments / m)
+
+
+def _pieces(n_rows: int, d: int) -> list[int]:
+    """The sizes of parts of n rows of d numbers that stay in the cache."""
+    most = max(1, _AT_ONCE // d)
+    return [min(most, n_rows - first) for first in range(0, n_rows, most)]
 
 
 def _roots(covariances: FloatArray) -> FloatArray:
@@ -236,22 +247,26 @@ def _subspaces(
     return leading, np.sqrt(np.maximum(squares, 0.0))
 
 
-def _anchor_step(
-    drawn: Round, basis: FloatArray, params: Params, rng: np.random.Generator
-) -> tuple[float, float]:
-    """The anchor's estimate of its squared residual, and the squared residual after its step."""
-    n_pairs, d = params["l"], len(basis)
+def _anchor_steps(
+    u: FloatArray, spectra: FloatArray, bases: FloatArray, params: Params, rng: np.random.Generator
+) -> FloatArray:
+    """The anchors' estimates of their squared residuals, and these after their steps, (T, 2).
+
+    The errors u and the covariances' diagonals are (T, d), the bases (T, d, k).
+    """
+    n_pairs, (n_trials, d) = params["l"], u.shape
     sigma, low = params["sigma"] * params["unit"], params["condition"]
-    u, spectrum = drawn.u[-1], drawn.spectra[-1]
     features, noise = Law(name=params["features"]), Law(name=params["noise"])
-    own = features.draw(rng, (2, n_pairs, d)) * np.sqrt(spectrum)
-    answers = own @ u + sigma * noise.draw(rng, (2, n_pairs))
-    projected = answers[:, :, None] * (own @ basis)
-    left, values, _ = np.linalg.svd(projected[0].T @ projected[1] / n_pairs)
-    direction = basis @ left[:, 0]
-    direction *= 1.0 if projected.sum(axis=(0, 1)) @ left[:, 0] >= 0 else -1.0
-    after = spectrum * u - 0.5 * low * np.sqrt(values[0]) * spectrum * direction
-    return float(values[0]), float((after**2).sum())
+    own = features.draw(rng, (n_trials, 2 * n_pairs, d)) * np.sqrt(spectra)[:, None]
+    answers = (own @ u[:, :, None])[:, :, 0] + sigma * noise.draw(rng, (n_trials, 2 * n_pairs))
+    projected = answers[:, :, None] * (own @ bases)
+    halves = projected[:, :n_pairs].swapaxes(1, 2), projected[:, n_pairs:]
+    left, values, _ = np.linalg.svd(halves[0] @ halves[1] / n_pairs)
+    leading = left[:, :, 0]
+    leading *= np.where((projected.sum(axis=1) * leading).sum(axis=1) >= 0, 1.0, -1.0)[:, None]
+    direction = (bases @ leading[:, :, None])[:, :, 0]
+    after = spectra * (u - 0.5 * low * np.sqrt(values[:, :1]) * direction)
+    return np.column_stack([values[:, 0], (after**2).sum(axis=1)])
 
 
 def _simulate_rounds(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
@@ -259,23 +274,27 @@ def _simulate_rounds(params: Params, rng: np.random.Generator, n_trials: int) ->
     draw = draw_isotropic_round if isotropic and params["k"] <= params["d"] else draw_round
     rounds, shares = [draw(params, rng) for _ in range(n_trials)], shares_of(params)
     bases, deviations = _subspaces(rounds, shares, rng)
-    rows = []
-    for each, basis, deviation in zip(rounds, bases, deviations, strict=True):
-        scale = float((each.u**2).sum(axis=1).max() + (params["sigma"] * params["unit"]) ** 2)
-        squares, kept = (each.v**2).sum(axis=1), ((each.v @ basis) ** 2).sum(axis=1)
-        lost = np.maximum(squares - kept, 0.0)
-        length, after = _anchor_step(each, basis, params, rng)
-        rows.append(
-            (
-                deviation / scale,
-                (shares * lost).max() / scale,
-                shares[-1] * lost[-1] / scale,
-                (kept / squares).min(),
-                abs(length - squares[-1]) / scale,
-                after / squares[-1],
-            )
-        )
-    return np.array(rows)
+    u, spectra = (np.array([getattr(each, name) for each in rounds]) for name in ("u", "spectra"))
+    v = spectra * u
+    scale = (u**2).sum(axis=2).max(axis=1) + (params["sigma"] * params["unit"]) ** 2
+    squares, kept = (v**2).sum(axis=2), ((v @ bases) ** 2).sum(axis=2)
+    lost = np.maximum(squares - kept, 0.0)
+    steps, first = [], 0
+    for n in _pieces(n_trials, 2 * params["l"] * u.shape[2]):
+        part = slice(first, first + n)
+        steps.append(_anchor_steps(u[part, -1], spectra[part, -1], bases[part], params, rng))
+        first += n
+    length, after = np.concatenate(steps).T
+    return np.column_stack(
+        [
+            deviations / scale,
+            (shares * lost).max(axis=1) / scale,
+            shares[-1] * lost[:, -1] / scale,
+            (kept / squares).min(axis=1),
+            np.abs(length - squares[:, -1]) / scale,
+            after / squares[:, -1],
+        ]
+    )
 
 
 def round_cost(params: Params) -> float:
@@ -349,37 +368,61 @@ def draw_gaussian_pairs(params: Params, rng: np.random.Generator) -> Pairs:
     k, n_pairs, unit = params["k"], params["l"], params["unit"]
     noise = np.hypot(params["outside"], params["sigma"])
     spread = np.hypot(1.0, noise)
-    first, second = rng.standard_normal((2, n_pairs))
-    x = rng.standard_normal((n_pairs, k))  # the second half
-    x[:, 0] *= noise / spread
-    x[:, 0] += second / spread
-    v = np.empty((n_pairs, k + 1))
-    np.multiply(x, (first * second)[:, None], out=v[:, :k])
-    v[:, k] = first
-    squares = v.T @ v
+    squares, pull = np.zeros((k + 1, k + 1)), np.zeros(k)
+    for n in _pieces(n_pairs, k):
+        first, second = rng.standard_normal((2, n))
+        x = rng.standard_normal((k, n))  # the second half
+        x[0] *= noise / spread
+        x[0] += second / spread
+        pull += x @ second
+        x *= first * second
+        squares[:k, :k] += x @ x.T
+        squares[k, :k] += x @ first
+        squares[k, k] += first @ first
+    # the lower triangle is read
     drawn = rng.standard_normal((k, k + 1)) @ np.linalg.cholesky(squares).T
     drawn[0] *= noise / spread
     drawn[0] += squares[k] / spread
     scale = unit * spread
     u = unit * np.eye(1, k)[0]
-    return Pairs(u, scale**2 / n_pairs * drawn[:, :k], scale * (drawn[:, k] + second @ x))
+    return Pairs(u, scale**2 / n_pairs * drawn[:, :k], scale * (drawn[:, k] + pull))
 
 
-def _anchor(params: Params, rng: np.random.Generator) -> tuple[float, ...]:
+def _leading(matrices: FloatArray) -> FloatArray:
+    """Unit eigenvectors (T, k) of the largest eigenvalues of symmetric matrices (T, k, k)."""
+    k = matrices.shape[1]
+    if k <= _DECOMPOSED:
+        return np.asarray(np.linalg.eigh(matrices)[1][:, :, -1])
+    found = [scipy.linalg.eigh(each, subset_by_index=(k - 1, k - 1))[1] for each in matrices]
+    return np.array(found)[:, :, 0]
+
+
+def _largest(matrices: FloatArray) -> FloatArray:
+    """The largest eigenvalues (T,) of symmetric matrices (T, k, k)."""
+    k = matrices.shape[1]
+    if k <= _DECOMPOSED:
+        return np.asarray(np.linalg.eigvalsh(matrices)[:, -1])
+    only = {"subset_by_index": (k - 1, k - 1), "eigvals_only": True}
+    return np.array([scipy.linalg.eigh(each, **only)[0] for each in matrices])
+
+
+def _simulate_anchors(params: Params, rng: np.random.Generator, n_trials: int) -> FloatArray:
     gaussian = params["features"] == params["noise"] == "gaussian"
     draw = draw_gaussian_pairs if gaussian and params["l"] > params["k"] else draw_pairs
-    u, moments, pull = draw(params, rng)
-    k, length = len(u), float(u @ u)
+    drawn = [draw(params, rng) for _ in range(n_trials)]
+    u, moments, pull = (np.array(each) for each in zip(*drawn, strict=True))
+    length = (u**2).sum(axis=1)
     # The singular vectors of a matrix of low rank did not converge in LAPACK's gesdd.
-    last = {"subset_by_index": (k - 1, k - 1), "check_finite": False}
-    left = scipy.linalg.eigh(moments @ moments.T, **last)[1][:, 0]
-    gap = moments - np.outer(u, u)
-    largest = scipy.linalg.eigh(gap @ gap.T, eigvals_only=True, **last)[0]
-    scale = length * (1.0 + params["outside"] ** 2 + params["sigma"] ** 2)
-    return (
-        float(np.sqrt(max(largest, 0.0))) / scale,
-        float((left @ u) ** 2 / length),
-        float((pull @ left) * (left @ u) > 0),
+    left = _leading(moments @ moments.swapaxes(1, 2))
+    gap = moments - u[:, :, None] * u[:, None]
+    deviation = np.sqrt(np.maximum(_largest(gap @ gap.swapaxes(1, 2)), 0.0))
+    along = (left * u).sum(axis=1)
+    return np.column_stack(
+        [
+            deviation / (length * (1.0 + params["outside"] ** 2 + params["sigma"] ** 2)),
+            along**2 / length,
+            (pull * left).sum(axis=1) * along > 0,
+        ]
     )
 
 
@@ -387,7 +430,7 @@ ANCHOR = add_experiment(
     name="sxy.anchor",
     design=303,
     columns=("deviation", "kept", "right_sign"),
-    simulate=on_faster_stream(each_trial(_anchor)),
+    simulate=on_faster_stream(in_parts(_simulate_anchors, lambda params: params["k"] ** 2)),
     block_size=64,
     cost=lambda params: 1.5e-4 + 5e-8 * params["l"] * params["k"],
     parameters=Parameters(
