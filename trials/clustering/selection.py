@@ -174,6 +174,33 @@ def _largest_square(points_t: FloatArray, low: int, high: int, work: FloatArray)
 
 
 @kernel
+def _keep_outer(
+    points_t: FloatArray, low: int, high: int, mean: FloatArray, work: FloatArray
+) -> int:
+    """Move the columns from ``low`` that may be an end of the longest distance to the front.
+
+    Both ends of a distance D are at least D minus the largest radius away from the mean.  So the
+    largest distance from the outermost point leaves few columns in few dimensions.  Returns the
+    column after them.  ``work`` is (2, m).
+    """
+    radii, others = work[0, : high - low], work[1, : high - low]
+    squared_distances(points_t, low, mean, radii)
+    far = int(np.argmax(radii))
+    squared_distances(points_t, low, points_t[:, low + far].copy(), others)
+    # The share that is taken off is far above the rounding of all distances.
+    least = (1.0 - 1e-9) * math.sqrt(others.max()) - math.sqrt(radii[far])
+    if least <= 0.0:
+        return high
+    kept = low
+    for i in range(radii.size):
+        if radii[i] >= least * least:
+            for j in range(mean.size):
+                points_t[j, kept] = points_t[j, low + i]
+            kept += 1
+    return kept
+
+
+@kernel
 def _recovery_batch(
     points: FloatArray, labels: IntArray, n_clusters: int, lower: FloatArray, upper: FloatArray
 ) -> None:
@@ -193,13 +220,14 @@ def _recovery_batch(
         for k in range(n_clusters):
             counts[k] = ends[k] - start
             if counts[k] > 0:
-                diameter = math.sqrt(_largest_square(points_t, start, ends[k], work))
-                lower[b] = max(lower[b], diameter / counts[k])
                 for j in range(d):
                     means[k, j] = 0.0
                     for i in range(start, ends[k]):
                         means[k, j] += points_t[j, i]
                     means[k, j] /= counts[k]
+                outer = _keep_outer(points_t, start, ends[k], means[k], work)
+                diameter = math.sqrt(_largest_square(points_t, start, outer, work))
+                lower[b] = max(lower[b], diameter / counts[k])
             start = ends[k]
         for k in range(n_clusters):
             for other in range(k):

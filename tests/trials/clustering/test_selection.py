@@ -89,6 +89,20 @@ def test_the_interval_equals_its_twin_and_moves_with_the_data(seed, k):
     np.testing.assert_allclose(moved.upper, 1e-12 * interval.upper, rtol=1e-10)
 
 
+@pytest.mark.parametrize("d", [1, 2, 40])
+def test_the_ends_of_larger_clusters_are_those_of_all_pairs(d):
+    """In few dimensions most points are left out, far from the origin too, and equal ones stay."""
+    rng = np.random.default_rng(d)
+    points = 100.0 + rng.standard_normal((3, 90, d))
+    points[1, 50:] = points[1, 0]
+    labels = rng.integers(2, size=(3, 90))
+    interval = recovery_interval(points, labels)
+    for b in range(3):
+        lower, upper = interval_twin(points[b], labels[b])
+        np.testing.assert_allclose(interval.lower[b], lower, rtol=1e-12)
+        np.testing.assert_allclose(interval.upper[b], upper, rtol=1e-10)
+
+
 @FEW
 # the ends are sharp (a pair fuses exactly at the lower one), so rounding needs a hair of room
 @given(seed=st.integers(0, 10**6), k=st.integers(2, 4), share=st.floats(1e-9, 0.999))
