@@ -2524,7 +2524,7 @@ MEANINGS: tuple[Meaning, ...] = (
         missed=True,
     ),
     Meaning(
-        "trials/run/distributed.py",
+        "trials/run/costs.py",
         "weight = 0.5 if seconds < old else 0.2",
         "weight = 0.5 if seconds > old else 0.2",
         "the first block, which compiles, rules the estimated seconds",
@@ -5871,15 +5871,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "trials/run/local.py",
-        (
-            "with contextlib.suppress(ExecutorError):\n"
-            "                        (result,) = unpack_blocks([job], received)\n"
-            "                        self._ready.append((job, result))"
-        ),
-        (
-            "with contextlib.suppress(ExecutorError):\n"
-            "                        (result,) = unpack_blocks([job], received)"
-        ),
+        "suppress(ExecutorError):\n                        self._take(job, received)",
+        "suppress(ExecutorError):\n                        pass",
         "what a process finished before an interrupt is not stored",
         "trials/run/test_executors",
         missed=True,
@@ -9248,7 +9241,7 @@ MEANINGS: tuple[Meaning, ...] = (
         missed=True,
     ),
     Meaning(
-        "trials/run/distributed.py",
+        "trials/run/costs.py",
         "float(owner.cost(task.params)) * owner.block_size",
         "float(owner.cost(task.params))",
         "a block costs what one trial costs",

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import logging
-import math
 import os
 import queue
 import re
@@ -25,6 +24,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from trials.checks import InvalidParameter
 from trials.run.block import BLAS_VARIABLES, BlockResult, ExecutorError, Task
+from trials.run.costs import Costs
 from trials.run.executor import Call, Done, Executor
 from trials.run.wire import answer, pack_blocks, pack_call, unpack_blocks
 
@@ -36,33 +36,6 @@ BATCH_SECONDS = 0.25
 MAX_BATCH = 256
 _ADDRESS = re.compile(r"(?:[a-z][a-z0-9+.-]*://)?[A-Za-z0-9._\-\[\]:%/]{1,250}")
 _RESUME = "the blocks that had finished are stored, resume the run"
-
-
-class Costs:
-    """Estimated CPU seconds of a block, by experiment: declared, else a running mean of measured.
-
-    The first block of an experiment can include compilation.  So a shorter time changes the
-    estimate by half of the difference, a longer one by a fifth.
-    """
-
-    def __init__(self) -> None:
-        self._measured: dict[str, float] = {}
-
-    def seconds(self, task: Task) -> float | None:
-        """The estimate, or None where nothing is known."""
-        owner = task.experiment
-        measured = self._measured.get(owner.name)
-        if owner.cost is None:
-            return measured
-        declared = float(owner.cost(task.params)) * owner.block_size
-        return declared if math.isfinite(declared) and declared >= 0 else measured
-
-    def measured(self, task: Task, seconds: float) -> None:
-        """Take note of a block's time.  Wall time would make small batches on a busy machine."""
-        name = task.experiment.name
-        old = self._measured.get(name, seconds)
-        weight = 0.5 if seconds < old else 0.2
-        self._measured[name] = old + weight * (seconds - old)
 
 
 class _Quiet(logging.Filter):

@@ -14,9 +14,11 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Any, TypeVar
 
 from trials.run.block import BlockResult, ExecutorError, Task, simulate_block, single_threaded_blas
+from trials.run.costs import Costs
 from trials.run.executor import Call, Done, Executor
 from trials.run.wire import answer, pack_blocks, pack_call, unpack_blocks
 
@@ -26,6 +28,10 @@ T = TypeVar("T")
 # not read.  A caller that sends a long message would wait for the worker, and the worker for the
 # caller.
 _SENT_AHEAD = 16_384
+
+# Blocks of one message.  Those that a worker has not sent back are lost when the run is stopped.
+_SECONDS_IN_MESSAGE = 0.05
+_MOST_IN_MESSAGE = 32
 
 
 def serve(descriptor: int) -> None:
@@ -73,7 +79,7 @@ class _Worker:
         self.process = start_worker(path, descriptor)
         theirs.close()
         self._end = weakref.finalize(self, self.process.terminate)
-        self.jobs: deque[Task | Call[Any]] = deque()
+        self.jobs: deque[list[Task] | Call[Any]] = deque()
 
     def send(self, message: bytes) -> None:
         try:
@@ -117,41 +123,62 @@ class ProcessExecutor(Executor):
 
     def __init__(self, n_jobs: int) -> None:
         super().__init__()
-        self.capacity = 2 * n_jobs
+        self.capacity = 2 * n_jobs * _MOST_IN_MESSAGE
         self.n_workers = n_jobs
         self._workers: list[_Worker] = []
-        self._queue: deque[tuple[Task | Call[Any], bytes]] = deque()
+        self._queue: deque[Task | tuple[Call[Any], bytes]] = deque()
         self._ready: deque[tuple[Task, BlockResult | Exception]] = deque()
+        self._costs = Costs()
         self._closed = False
 
     def submit(self, task: Task) -> None:
-        self._enqueue(task, pack_blocks([task]))
+        self._enqueue(task)
 
     def submit_call(self, function: Callable[..., T], *arguments: Any) -> Call[T]:
         call = Call(self, function, arguments)
-        self._enqueue(call, pack_call(function, arguments))
+        self._enqueue((call, pack_call(function, arguments)))
         return call
 
-    def _enqueue(self, job: Task | Call[Any], message: bytes) -> None:
+    def _enqueue(self, job: Task | tuple[Call[Any], bytes]) -> None:
         if self._closed:
             raise ExecutorError("the executor is closed")
         if not self._workers:
             self._workers = [_Worker() for _ in range(self.n_workers)]
-        self._queue.append((job, message))
+        self._queue.append(job)
         self._dispatch()
 
     def _dispatch(self) -> None:
         """Send waiting jobs: one to an idle worker, and a second one ahead if it is short."""
         for ahead in (0, 1):
             for worker in self._workers:
-                if not self._queue:
-                    return
-                job, message = self._queue[0]
-                if len(worker.jobs) == ahead and (ahead == 0 or len(message) <= _SENT_AHEAD):
-                    self._queue.popleft()
-                    worker.jobs.append(job)
-                    self._count(message)
-                    worker.send(message)
+                if self._queue and len(worker.jobs) == ahead:
+                    job, message = self._first()
+                    if ahead == 0 or len(message) <= _SENT_AHEAD:
+                        for _ in job if isinstance(job, list) else [job]:
+                            self._queue.popleft()
+                        worker.jobs.append(job)
+                        self._count(message)
+                        worker.send(message)
+
+    def _first(self) -> tuple[list[Task] | Call[Any], bytes]:
+        """The job at the front of the queue with its message.
+
+        Short blocks of one experiment travel together: each message costs this process and the
+        worker as much as a block of a millisecond.  Near the end of the work they are shared out.
+        """
+        first = self._queue[0]
+        if not isinstance(first, Task):
+            return first
+        share = -(-len(self._queue) // (2 * self.n_workers))
+        seconds = self._costs.seconds(first)
+        most = 1 if seconds is None else int(_SECONDS_IN_MESSAGE / max(seconds, 1e-6))
+        size = max(1, min(most, share, _MOST_IN_MESSAGE))
+        blocks: list[Task] = []
+        for job in islice(self._queue, size):
+            if not isinstance(job, Task) or job.experiment is not first.experiment:
+                break
+            blocks.append(job)
+        return blocks, pack_blocks(blocks)
 
     def _count(self, message: bytes) -> None:
         self.traffic.n_messages += 1
@@ -172,12 +199,18 @@ class ProcessExecutor(Executor):
                 if isinstance(job, Call):
                     job.settle(received)
                 else:
-                    (result,) = unpack_blocks([job], received)
-                    self.traffic.n_blocks += 1
-                    self._ready.append((job, result))
+                    self._take(job, received)
         if found and not self._closed:
             self._dispatch()
         return bool(found)
+
+    def _take(self, blocks: list[Task], received: bytes) -> None:
+        """Take the blocks of an answer.  An error stands in place of the block that it stopped."""
+        for task, result in zip(blocks, unpack_blocks(blocks, received), strict=False):
+            self._ready.append((task, result))
+            if isinstance(result, BlockResult):
+                self.traffic.n_blocks += 1
+                self._costs.measured(task, result.work)
 
     def ready(self, seconds: float) -> bool:
         until = time.monotonic() + seconds
@@ -211,10 +244,9 @@ class ProcessExecutor(Executor):
                 except (ExecutorError, OSError):  # dead, or stopped in mid-answer
                     break
                 job = worker.jobs.popleft()
-                if isinstance(job, Task):
+                if not isinstance(job, Call):
                     with contextlib.suppress(ExecutorError):
-                        (result,) = unpack_blocks([job], received)
-                        self._ready.append((job, result))
+                        self._take(job, received)
         done = [(t, r) for t, r in self._ready if isinstance(r, BlockResult)]
         self._ready.clear()
         return done

@@ -26,7 +26,8 @@ from tests.trials.toys import TOY, end_process, process_number, refuse, times
 from trials.checks import InvalidParameter
 from trials.run import distributed, wire
 from trials.run.block import BlockResult, Task, check_result, simulate_block
-from trials.run.distributed import BATCH_SECONDS, MAX_BATCH, Costs, DistributedExecutor
+from trials.run.costs import Costs
+from trials.run.distributed import BATCH_SECONDS, MAX_BATCH, DistributedExecutor
 from trials.run.engine import Demand, ensure
 from trials.run.executor import Call
 from trials.run.executors import ExecutorError, Traffic, make_executor

@@ -213,6 +213,42 @@ def test_a_block_that_a_process_finished_before_the_end_is_kept():
 
 
 @FORKED
+def test_short_blocks_travel_together_and_long_ones_alone(monkeypatch):
+    """Two messages are sent while nothing is queued.  The others share what the queue holds."""
+    long = replace(TOY, name="test.long", design=TOY.design + 7, cost=lambda params: 1.0)
+    short = replace(TOY, name="test.short", design=TOY.design + 8, cost=lambda params: 1e-6)
+    monkeypatch.setattr(local, "pack_blocks", lambda tasks: sent.append(list(tasks)) or b"")
+    monkeypatch.setattr(local._Worker, "send", lambda worker, message: None)
+    # 66 blocks are queued after the first two messages, then 34, 17 and 8; the half of them is sent
+    for owner, n, sizes in ((long, 68, [1] * 6), (short, 68, [1, 1, 32, 17, 9, 4]),
+                            (short, 4, [1, 1, 2, 1, 1, 1])):  # fmt: skip
+        sent: list[list[Task]] = []
+        tasks = [Task(owner, TOY.check({}), 7, block) for block in range(n)]
+        tasks += [Task(TOY, TOY.check({}), 7, block) for block in range(8)] if n == 4 else []
+        with make_executor("processes", 1) as executor:
+            for task in tasks:
+                executor.submit(task)
+            (worker,) = executor._workers
+            for _ in range(4):  # the worker has answered
+                worker.jobs.popleft()
+                executor._dispatch()
+        assert [len(together) for together in sent] == sizes
+        assert [task for together in sent for task in together] == tasks[: sum(sizes)]
+
+
+@FORKED
+@pytest.mark.parametrize("kind", ["threads", "processes"])
+def test_blocks_of_one_message_that_come_before_an_error_are_kept(kind, tmp_path):
+    """They are sent in one message once the time of a block is known."""
+    with RunStore.create(tmp_path / "run", root_seed=7, config={}) as store:
+        demands = [Demand(TOY, {"mean": 1}, 50), Demand(TOY, {"mode": "memory"}, 40)]
+        with pytest.raises(MemoryError, match="no room"):
+            ensure(store, demands, make_executor(kind, 1))
+        assert store.blocks(TOY, {"mean": 1}) == set(range(50))
+        assert store.blocks(TOY, {"mode": "memory"}) == set()
+
+
+@FORKED
 @pytest.mark.parametrize("kind", ["threads", "processes"])
 def test_a_block_is_ready_once_it_has_finished_and_is_handed_out_once(kind):
     tasks = [Task(TOY, TOY.check({}), 7, block) for block in range(2)]
