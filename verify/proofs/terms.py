@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Any
 
 import flint
@@ -117,8 +117,11 @@ def evaluated(expr: Any, is_ordered: Callable[[sp.Expr], bool] = is_between_numb
     return whole.doit() if ordered and not whole.has(sp.Integral, sp.Limit) else whole
 
 
+@lru_cache(maxsize=4096, typed=True)
 def neutral(expr: sp.Expr) -> Term:
     """A sympy expression as a term whose symbols stay names.  A float is read as a decimal.
+
+    The formulas of a proof are asked for at every point, so a term is kept.  Nobody may change it.
 
     Examples
     --------
