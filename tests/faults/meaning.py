@@ -6402,10 +6402,10 @@ MEANINGS: tuple[Meaning, ...] = (
         "verify/mutation/examination.py",
         (
             "        spent, seconds = 0, 0.0\n        while missing := demands(procedure, "
-            "self.placebos, self.store, level):\n"
+            "self.placebos, self.trials, level):\n"
         ),
         (
-            "        while missing := demands(procedure, self.placebos, self.store, "
+            "        while missing := demands(procedure, self.placebos, self.trials, "
             "level):\n            spent, seconds = 0, 0.0\n"
         ),
         "every round may spend the whole allowance of new trials",
