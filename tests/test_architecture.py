@@ -129,6 +129,10 @@ def test_every_package_is_listed_and_every_listed_package_exists():
     assert listed == folders == with_code
 
 
+#: The decorators of `trials.kernel`.
+KERNELS = ("kernel", "inner_kernel")
+
+
 def decorators(tree):
     """(function, decorator, keyword arguments) of everything compiled in a module."""
     for node in statements(tree):
@@ -136,7 +140,7 @@ def decorators(tree):
             for decorator in node.decorator_list:
                 call = decorator.func if isinstance(decorator, ast.Call) else decorator
                 name = call.attr if isinstance(call, ast.Attribute) else getattr(call, "id", "")
-                if name in ("kernel", "njit", "jit", "vectorize", "guvectorize"):
+                if name in (*KERNELS, "njit", "jit", "vectorize", "guvectorize"):
                     keywords = decorator.keywords if isinstance(decorator, ast.Call) else []
                     yield node, name, {k.arg for k in keywords}
 
@@ -148,16 +152,90 @@ def kernels():
 
 
 def test_every_kernel_is_cached_and_releases_the_interpreter():
-    """One decorator says so, and no kernel has another or changes what it says."""
+    """Two decorators say so, and no kernel has another or changes what they say."""
     assert len(kernels()) > 200
     for path, function, decorator, options in kernels():
         where = f"{path.relative_to(ROOT)}:{function.lineno} {function.name}"
-        assert decorator == "kernel", where
+        assert decorator in KERNELS, where
         assert options <= {"fastmath", "error_model"}, where
     stated = trials.norms.length.targetoptions
     assert (stated["nogil"], stated["no_cfunc_wrapper"]) == (True, True)
     assert "parallel" not in stated
     assert isinstance(trials.norms.length._cache, FunctionCache)
+
+
+def module_of(path):
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def imports(tree):
+    """The names that a module takes from others: name -> (module, name there)."""
+    return {
+        alias.asname or alias.name: (node.module, alias.name)
+        for node in statements(tree)
+        if isinstance(node, ast.ImportFrom) and node.module
+        for alias in node.names
+    }
+
+
+def reads_of_python(path, tree):
+    """What a module reads outside kernels of its own kernels and of what it imports."""
+    within = {id(node) for function, *_ in decorators(tree) for node in walk(function)}
+    known = {
+        **{function.name: (module_of(path), function.name) for function, *_ in decorators(tree)},
+        **imports(tree),
+    }
+    for node in walk(tree):
+        if id(node) in within:
+            continue
+        if isinstance(node, ast.Name) and node.id in known:
+            yield known[node.id]
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            package, name = known.get(node.value.id, ("", ""))
+            yield f"{package}.{name}", node.attr
+
+
+def test_only_kernels_call_inner_kernels_and_python_calls_the_others():
+    """A kernel that Python calls needs machine code of its own.  Any other one would waste it.
+
+    A name that a package passes on is followed to its module.
+    """
+    passed_on = {
+        (module_of(path), name): found
+        for path, tree in trees().items()
+        if path.name == "__init__.py"
+        for name, found in imports(tree).items()
+    }
+    read = {
+        passed_on.get(found, found)
+        for path, tree in trees().items()
+        for found in reads_of_python(path, tree)
+    }
+    for path, function, decorator, _ in kernels():
+        by_python = (module_of(path), function.name) in read
+        assert by_python == (decorator == "kernel"), f"{module_of(path)}.{function.name}"
+
+
+def test_a_kernel_that_python_reads_would_be_seen():
+    source = """
+from trials.kernel import inner_kernel, kernel
+from trials.other import hidden, shown
+from trials import third
+
+@inner_kernel
+def own(x):
+    return hidden(x)
+
+@kernel
+def outer(x):
+    return own(x)
+
+def driver(x):
+    return outer(x) + shown(x) + third.last(x)
+"""
+    found = set(reads_of_python(ROOT / "trials" / "made.py", ast.parse(source)))
+    assert {("trials.made", "outer"), ("trials.other", "shown"), ("trials.third", "last")} <= found
+    assert not {("trials.made", "own"), ("trials.other", "hidden")} & found
 
 
 def test_kernels_do_not_raise_or_print():

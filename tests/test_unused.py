@@ -45,6 +45,10 @@ CALLED_BY_NAME = {
     "pytest_configure": "pytest",
     "pytest_generate_tests": "pytest",
     "get_n_splits": "scikit-learn",
+    "_numba_type_": "Numba",
+    "_optimize_functions": "Numba",
+    "_verify_declare_only_symbols": "Numba",
+    "define_pipelines": "Numba",
     "ifca_run": "the examples of subjects",
     "fedavg_round": "the examples of subjects",
     "fedprox_round": "the examples of subjects",
@@ -150,7 +154,10 @@ def test_every_argument_is_read():
 def registers(node: Function | ast.ClassDef) -> bool:
     """Whether a decorator with arguments puts it on a list, as `claim` does."""
     calls = [d.func for d in node.decorator_list if isinstance(d, ast.Call)]
-    return any(ast.unparse(call) not in {"dataclass", "kernel", "deprecated"} for call in calls)
+    return any(
+        ast.unparse(call) not in {"dataclass", "kernel", "inner_kernel", "deprecated"}
+        for call in calls
+    )
 
 
 def unread_definitions() -> Iterator[tuple[str, str]]:

@@ -36,7 +36,7 @@ from trials.checks import (
 )
 from trials.clustering.kmeans import assign, transpose
 from trials.clustering.units import divide_by_units, give_back, own_units
-from trials.kernel import kernel
+from trials.kernel import inner_kernel, kernel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +61,7 @@ class GradientFit:
     converged: BoolArray
 
 
-@kernel
+@inner_kernel
 def _gradients(
     points: FloatArray, labels: IntArray, centers: FloatArray, grads: FloatArray
 ) -> None:

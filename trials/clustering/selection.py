@@ -54,7 +54,7 @@ from trials.clustering.convex import convex_clustering_labels
 from trials.clustering.kmeans import KMeansFit, kmeans_pp
 from trials.clustering.kmeans.assignment import squared_distances
 from trials.clustering.units import divide_by_units, give_back, own_units
-from trials.kernel import kernel
+from trials.kernel import inner_kernel, kernel
 
 Partition = Callable[[FloatArray, float], IntArray]
 """``(points (m, d), lam) -> labels (m,)``: the fused partition of convex clustering at ``lam``."""
@@ -120,7 +120,7 @@ class KChoice:
 # kernels
 
 
-@kernel
+@inner_kernel
 def _distance(a: FloatArray, b: FloatArray) -> float:
     """Euclidean distance of two vectors (d,)."""
     total = 0.0
@@ -129,7 +129,7 @@ def _distance(a: FloatArray, b: FloatArray) -> float:
     return float(np.sqrt(total))
 
 
-@kernel
+@inner_kernel
 def _gather(points: FloatArray, labels: IntArray, ends: IntArray, points_t: FloatArray) -> None:
     """Copy points (m, d) into the columns of ``points_t`` (d, m), cluster after cluster.
 
@@ -148,7 +148,7 @@ def _gather(points: FloatArray, labels: IntArray, ends: IntArray, points_t: Floa
             points_t[j, column] = points[i, j]
 
 
-@kernel
+@inner_kernel
 def _largest_square(points_t: FloatArray, low: int, high: int, work: FloatArray) -> float:
     """Largest squared distance of two of the columns low to high - 1 of ``points_t`` (d, m).
 
@@ -173,7 +173,7 @@ def _largest_square(points_t: FloatArray, low: int, high: int, work: FloatArray)
     return square
 
 
-@kernel
+@inner_kernel
 def _keep_outer(
     points_t: FloatArray, low: int, high: int, mean: FloatArray, work: FloatArray
 ) -> int:

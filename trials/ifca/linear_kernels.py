@@ -13,14 +13,14 @@ from __future__ import annotations
 import numpy as np
 
 from trials.checks import FloatArray, IntArray
-from trials.kernel import kernel
+from trials.kernel import inner_kernel, kernel
 
 #: Fast-math flags: sums may be reordered and multiply-adds fused.  NaN and infinity keep their
 #: meaning.
 SUMS = {"reassoc", "contract"}
 
 
-@kernel(fastmath=SUMS)
+@inner_kernel(fastmath=SUMS)
 def label_client(
     predictions: FloatArray,
     first: int,
@@ -47,7 +47,7 @@ def label_client(
         labels[run, client] = chosen
 
 
-@kernel
+@inner_kernel
 def fetch(features: FloatArray, scratch: FloatArray) -> None:
     """Read one value of each cache line, so that the GEMMs find the features (n, d) in the cache.
 
@@ -60,7 +60,7 @@ def fetch(features: FloatArray, scratch: FloatArray) -> None:
     scratch[0] = total
 
 
-@kernel(fastmath=SUMS)
+@inner_kernel(fastmath=SUMS)
 def _scatter(
     product: FloatArray, client: int, k: int, labels: IntArray, descent: FloatArray
 ) -> None:

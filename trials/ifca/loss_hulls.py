@@ -16,7 +16,7 @@ import numpy as np
 
 from trials.checks import BoolArray, FloatArray, IntArray
 from trials.ifca.linear_kernels import SUMS
-from trials.kernel import kernel
+from trials.kernel import inner_kernel, kernel
 from trials.norms import length
 
 TINY = float(np.finfo(np.float64).tiny)  # sums of squares below may have lost some
@@ -177,7 +177,7 @@ def project(
             gaps[row] = length(rest)
 
 
-@kernel
+@inner_kernel
 def prove(
     pos: int,
     run: int,
@@ -258,7 +258,7 @@ def retire(
             first[hull, i, p] = np.dot(products[hull, p, offsets[i] : offsets[i + 1]], rest)
 
 
-@kernel
+@inner_kernel
 def absorb(
     i: int,
     top: int,
@@ -291,7 +291,7 @@ def absorb(
         )  # fmt: skip
 
 
-@kernel(fastmath=SUMS)
+@inner_kernel(fastmath=SUMS)
 def _absorb_one(
     predicted: FloatArray,
     q: int,

@@ -14,7 +14,7 @@ import numpy as np
 from trials.checks import FloatArray, IntArray
 from trials.ifca.linear_kernels import SUMS, label_client
 from trials.integers import ZERO
-from trials.kernel import kernel
+from trials.kernel import inner_kernel, kernel
 from trials.models.clients import ClientArrays
 from trials.models.losses import SQUARED, LossCode, data_loss, descent_weight
 
@@ -53,7 +53,7 @@ class UpdateScratch(NamedTuple):
     weights: FloatArray
 
 
-@kernel(fastmath=SUMS)
+@inner_kernel(fastmath=SUMS)
 def _label_by_loss(
     predicted: FloatArray,
     responses: FloatArray,
@@ -117,7 +117,7 @@ def label_subset(
             _label_by_loss(predicted, responses[a:z], client, k, kind, scale, penalties, labels)
 
 
-@kernel
+@inner_kernel
 def _draw_rows(rng: np.random.Generator, n: int, batch: int, order: IntArray) -> None:
     """A uniform subset of `batch` of the rows 0..n-1 in the first entries of `order` (n,)."""
     for s in range(n):

@@ -27,7 +27,7 @@ from trials.ifca.loss_hulls import (
     absorb,
     prove,
 )
-from trials.kernel import kernel
+from trials.kernel import inner_kernel, kernel
 from trials.models.clients import ClientArrays
 
 _FEW_ROWS = 8
@@ -209,7 +209,7 @@ def visit_clients(
     return n_pairs
 
 
-@kernel
+@inner_kernel
 def _multiply(rows: FloatArray, features: FloatArray, products: FloatArray) -> None:
     """Products of a few rows with the features, (rows, n), while the features are in the cache.
 
@@ -221,7 +221,7 @@ def _multiply(rows: FloatArray, features: FloatArray, products: FloatArray) -> N
         np.dot(rows[p : p + step], features.T, products[p : p + step])
 
 
-@kernel
+@inner_kernel
 def _relabel(i: int, pos: int, k: int, labels: IntArray, remainders: Remainders) -> None:
     """Move client i of a run from the set of its former label to that of its label."""
     before, label = remainders.labels[pos, i], labels[pos, i]
@@ -231,7 +231,7 @@ def _relabel(i: int, pos: int, k: int, labels: IntArray, remainders: Remainders)
         remainders.rest[pos * k + label, i] += 1
 
 
-@kernel
+@inner_kernel
 def _gather(
     i: int, runs: GoingRuns, proof: Proof, remainders: Remainders, scratch: Scratch
 ) -> tuple[int, int]:
@@ -269,7 +269,7 @@ def _gather(
     return n, n_open
 
 
-@kernel
+@inner_kernel
 def _decide(
     i: int,
     predicted: FloatArray,
@@ -311,7 +311,7 @@ def _decide(
         _relabel(i, pos, k, proof.labels, remainders)
 
 
-@kernel(fastmath=SUMS)
+@inner_kernel(fastmath=SUMS)
 def _room(
     predicted: FloatArray,
     responses: FloatArray,
@@ -341,7 +341,7 @@ def _room(
     return room / max(norm, 1e-300) if room > 0.0 else 0.0  # 0 for NaN and two infinities
 
 
-@kernel
+@inner_kernel
 def _scale_residuals(
     i: int,
     top: int,

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from trials.checks import LARGEST_ENTRY, WHOLE_IN_FLOAT, FloatArray, InvalidParameter, check_drawn
-from trials.kernel import kernel
+from trials.kernel import inner_kernel, kernel
 from trials.parameters import Array, Integer, Real, Stream, validated
 
 _DROP = 42.0  # e^-42 < 1e-18 bounds the part outside of the quadrature
@@ -152,7 +152,7 @@ def noise_norms(
 # -- operator norms ------------------------------------------------------------------------------
 
 
-@kernel(error_model="numpy")
+@inner_kernel(error_model="numpy")
 def _count_below(off_sq: FloatArray, x: FloatArray, q: FloatArray, counts: FloatArray) -> None:
     """Eigenvalues of a tridiagonal matrix below each of `_POINTS` numbers x.
 

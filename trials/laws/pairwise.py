@@ -47,7 +47,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trials.checks import FloatArray, IntArray, InvalidParameter, real_array, require_finite, shown
-from trials.kernel import kernel
+from trials.kernel import inner_kernel, kernel
 from trials.parameters import Array, Real, validated
 
 _LOG_2 = math.log(2.0)
@@ -60,7 +60,7 @@ _FAR = 300.0
 _SAMPLES = Array((...,), low=1.0, high=1e18)
 
 
-@kernel
+@inner_kernel
 def _log_beta_half(a: float) -> float:
     """log B(a, 1/2), without the cancellation of two large log-gammas when ``a`` is large."""
     if a < 40.0:
@@ -71,7 +71,7 @@ def _log_beta_half(a: float) -> float:
     return 0.5 * math.log(math.pi) - 0.5 * math.log(a) - series
 
 
-@kernel
+@inner_kernel
 def _beta_fraction(a: float, b: float, y: float) -> float:
     """The continued fraction of the incomplete beta function (DLMF 8.17.22), by Lentz's method."""
     tiny = 1e-300
@@ -95,7 +95,7 @@ def _beta_fraction(a: float, b: float, y: float) -> float:
     return h
 
 
-@kernel
+@inner_kernel
 def _log_tail_of_many(x: float, n: float) -> float:
     r"""`log_tail` at 0 < x < infinity for at least `_MANY` samples.
 
@@ -202,7 +202,7 @@ def _fill_log_tail(x: FloatArray, n: FloatArray, out: FloatArray) -> None:
         out[i] = log_tail(x[i], n[i])
 
 
-@kernel
+@inner_kernel
 def tail_draw(x0: float, n: float, rng: np.random.Generator) -> float:
     r"""Draw ``x = t_n / sqrt(n)`` conditional on ``x > x0`` (``x0`` finite), exactly.
 

@@ -57,7 +57,7 @@ from trials.checks import (
     require_finite,
 )
 from trials.integers import ZERO
-from trials.kernel import kernel
+from trials.kernel import inner_kernel, kernel
 from trials.laws.wishart import (
     _bartlett_row,
     _log_tail_limit,
@@ -73,7 +73,7 @@ _OK, _TOO_MANY = 0, 1
 _ROUNDING = 1e-12  # of a distance from other distances
 
 
-@kernel
+@inner_kernel
 def gradient_step(
     theta: FloatArray,
     theta_star: FloatArray,
@@ -133,7 +133,7 @@ def gradient_step(
             outside[j, c] *= scale * math.sqrt(spread)
 
 
-@kernel
+@inner_kernel
 def _dot(x: FloatArray, y: FloatArray) -> float:
     total = 0.0
     for i in range(x.size):  # a loop: an array expression costs a second of compilation
@@ -141,7 +141,7 @@ def _dot(x: FloatArray, y: FloatArray) -> float:
     return total
 
 
-@kernel
+@inner_kernel
 def _bounded(theta: FloatArray) -> bool:
     """Whether the squared lengths of models (k, D) stay finite, as margins need.  False on NaN."""
     for i in range(theta.shape[0]):
@@ -151,7 +151,7 @@ def _bounded(theta: FloatArray) -> bool:
     return True
 
 
-@kernel
+@inner_kernel
 def _reembed(theta: FloatArray, outside: FloatArray, n_fixed: int) -> None:
     """Rotate ``[theta[:, n_fixed:], outside]`` (k, 2k) back into the k coordinates of ``theta``.
 
@@ -178,7 +178,7 @@ def _reembed(theta: FloatArray, outside: FloatArray, n_fixed: int) -> None:
                 rows[j, c] -= overlap * rows[i, c]
 
 
-@kernel
+@inner_kernel
 def _write_errors(
     theta: FloatArray, theta_star: FloatArray, outside: FloatArray, out: FloatArray
 ) -> None:
@@ -189,7 +189,7 @@ def _write_errors(
         out[j] = math.sqrt(total)
 
 
-@kernel
+@inner_kernel
 def _separations(theta_star: FloatArray, out: FloatArray) -> None:
     """The distance (k,) of each centre (k, D) from the nearest other one, rounded down."""
     k = theta_star.shape[0]
@@ -205,7 +205,7 @@ def _separations(theta_star: FloatArray, out: FloatArray) -> None:
             out[b] = min(out[b], distance)
 
 
-@kernel
+@inner_kernel
 def _thin_by_lengths(
     lengths: FloatArray,
     separations: FloatArray,
@@ -241,7 +241,7 @@ def _thin_by_lengths(
     return found
 
 
-@kernel
+@inner_kernel
 def _step_lengths(
     lengths: FloatArray,
     sizes: IntArray,
@@ -274,7 +274,7 @@ def _step_lengths(
         out[j] = math.sqrt(along[j] * along[j] + across[j] * across[j])
 
 
-@kernel
+@inner_kernel
 def _draw_direction(
     theta: FloatArray,
     theta_star: FloatArray,
@@ -311,7 +311,7 @@ def _draw_direction(
         outside[c] *= factor
 
 
-@kernel
+@inner_kernel
 def _draw_directions(
     theta: FloatArray,
     theta_star: FloatArray,
@@ -332,7 +332,7 @@ def _draw_directions(
             _reembed(theta, outside, n_fixed)
 
 
-@kernel
+@inner_kernel
 def _count_moved(counts: IntArray, out: FloatArray) -> bool:
     """Clients (k,) of other clusters that each model receives; returns whether there are any."""
     found = False
@@ -344,7 +344,7 @@ def _count_moved(counts: IntArray, out: FloatArray) -> bool:
     return found
 
 
-@kernel
+@inner_kernel
 def _trajectory(
     theta: FloatArray,
     theta_star: FloatArray,

@@ -39,7 +39,7 @@ import numpy as np
 
 from trials.checks import FloatArray, IntArray
 from trials.integers import TWO, ZERO
-from trials.kernel import kernel
+from trials.kernel import inner_kernel
 from trials.laws.pairwise import log_tail, margin, tail_draw
 
 _DRAW_ALL = 0.5
@@ -56,7 +56,7 @@ class _Work(NamedTuple):
     cov: FloatArray
 
 
-@kernel
+@inner_kernel
 def _bartlett_row(i: int, n: int, rng: np.random.Generator, row: FloatArray) -> None:
     """Row ``i`` of the triangular factor (k, k) of a standard Wishart with ``n`` degrees."""
     for c in range(min(i, n)):
@@ -67,7 +67,7 @@ def _bartlett_row(i: int, n: int, rng: np.random.Generator, row: FloatArray) -> 
         row[i] = math.sqrt(rng.chisquare(float(n - i)))
 
 
-@kernel
+@inner_kernel
 def _cholesky_from(factor: FloatArray, start: int) -> None:
     """Factorise the trailing block of a matrix (k, k) in place: its lower Cholesky factor.
 
@@ -88,7 +88,7 @@ def _cholesky_from(factor: FloatArray, start: int) -> None:
             factor[i, j] = 0.0
 
 
-@kernel
+@inner_kernel
 def _loss(factor: FloatArray, bartlett: FloatArray, i: int) -> float:
     """Entry i of the diagonal of ``factor @ bartlett @ bartlett.T @ factor.T``, of at least two.
 
@@ -104,14 +104,14 @@ def _loss(factor: FloatArray, bartlett: FloatArray, i: int) -> float:
     return total
 
 
-@kernel
+@inner_kernel
 def _losses(factor: FloatArray, bartlett: FloatArray, out: FloatArray) -> None:
     """Write every `_loss` (k,)."""
     for i in range(out.size):
         out[i] = _loss(factor, bartlett, i)
 
 
-@kernel
+@inner_kernel
 def _conditional_factor(
     cov: FloatArray, order: IntArray, x: float, root: float, factor: FloatArray
 ) -> None:
@@ -145,7 +145,7 @@ def _conditional_factor(
     _cholesky_from(factor, TWO)
 
 
-@kernel
+@inner_kernel
 def _conditional_pair(x: float, n: int, rng: np.random.Generator, bartlett: FloatArray) -> None:
     """Two rows of the standard factor (k, k), the own loss above the rival's (margin ``x``)."""
     t = tail_draw(x, float(n), rng)
@@ -165,7 +165,7 @@ def _conditional_pair(x: float, n: int, rng: np.random.Generator, bartlett: Floa
     bartlett[1, 1] = second * math.sqrt(h_sq) / length
 
 
-@kernel
+@inner_kernel
 def _conditional_bartlett(x: float, n: int, rng: np.random.Generator, bartlett: FloatArray) -> None:
     """The standard factor (k, k) given that the own loss exceeds the rival's (margin ``x``)."""
     _conditional_pair(x, n, rng, bartlett)
@@ -173,7 +173,7 @@ def _conditional_bartlett(x: float, n: int, rng: np.random.Generator, bartlett: 
         _bartlett_row(i, n, rng, bartlett[i])
 
 
-@kernel
+@inner_kernel
 def _draw_every_client(
     cov: FloatArray, alive: IntArray, size: int, n: int, rng: np.random.Generator, counts: IntArray
 ) -> None:
@@ -197,7 +197,7 @@ def _draw_every_client(
         counts[alive[best]] += 1
 
 
-@kernel
+@inner_kernel
 def _pair_first(alive: IntArray, own: int, rival: int) -> IntArray:
     """The models ``alive``, the own one and a rival before the others."""
     order = np.empty(alive.size, np.int64)
@@ -210,7 +210,7 @@ def _pair_first(alive: IntArray, own: int, rival: int) -> IntArray:
     return order
 
 
-@kernel
+@inner_kernel
 def _draw_candidates(
     cov: FloatArray,
     alive: IntArray,
@@ -244,7 +244,7 @@ def _draw_candidates(
             counts[own] -= 1
 
 
-@kernel
+@inner_kernel
 def _equal(x: FloatArray, y: FloatArray) -> bool:
     i = 0
     while i < x.size and x[i] == y[i]:  # an array expression costs a second of compilation
@@ -252,7 +252,7 @@ def _equal(x: FloatArray, y: FloatArray) -> bool:
     return bool(i == x.size)
 
 
-@kernel
+@inner_kernel
 def _distinct_models(theta: FloatArray, representative: IntArray) -> IntArray:
     """The first of each group of identical models, ascending.
 
@@ -274,7 +274,7 @@ def _distinct_models(theta: FloatArray, representative: IntArray) -> IntArray:
     return distinct[:count]
 
 
-@kernel
+@inner_kernel
 def _loss_covariance(
     theta: FloatArray, centre: FloatArray, sigma: float, alive: IntArray, cov: FloatArray
 ) -> None:
@@ -287,7 +287,7 @@ def _loss_covariance(
             cov[i, j] = product
 
 
-@kernel
+@inner_kernel
 def _squared_distances(
     columns: FloatArray, theta_star: FloatArray, a: int, out: FloatArray
 ) -> None:
@@ -301,7 +301,7 @@ def _squared_distances(
             out[j] += gap * gap
 
 
-@kernel
+@inner_kernel
 def _log_tail_limit(own_sq: float, rival_sq: float, rounding: float, sigma: float, n: int) -> float:
     r"""A limit on the log probability of preferring a rival, from its distance alone.
 
@@ -326,7 +326,7 @@ def _log_tail_limit(own_sq: float, rival_sq: float, rounding: float, sigma: floa
     return limit if limit > -_SURE else -math.inf
 
 
-@kernel
+@inner_kernel
 def _nearest_rival(alive: IntArray, own: int, squares: FloatArray) -> float:
     """The smallest of the rivals' squared distances (k,), infinite without rivals."""
     nearest = math.inf
@@ -336,7 +336,7 @@ def _nearest_rival(alive: IntArray, own: int, squares: FloatArray) -> float:
     return nearest
 
 
-@kernel
+@inner_kernel
 def _limit_tails(
     alive: IntArray,
     own: int,
@@ -360,7 +360,7 @@ def _limit_tails(
     return total
 
 
-@kernel
+@inner_kernel
 def _tails(
     theta: FloatArray,
     centre: FloatArray,
@@ -390,7 +390,7 @@ def _tails(
     return total
 
 
-@kernel
+@inner_kernel
 def _possible(alive: IntArray, own: int, tail: FloatArray) -> IntArray:
     """The own model and the rivals whose probability is not zero, ascending."""
     found = np.empty(alive.size, np.int64)
@@ -402,7 +402,7 @@ def _possible(alive: IntArray, own: int, tail: FloatArray) -> IntArray:
     return found[:count]
 
 
-@kernel
+@inner_kernel
 def _draw_movers(
     theta: FloatArray,
     centre: FloatArray,
@@ -459,7 +459,7 @@ def _draw_movers(
     return True
 
 
-@kernel
+@inner_kernel
 def thinned_label_counts(
     theta: FloatArray,
     theta_star: FloatArray,
@@ -521,7 +521,7 @@ def thinned_label_counts(
     return True
 
 
-@kernel
+@inner_kernel
 def label_counts(
     theta: FloatArray,
     theta_star: FloatArray,
@@ -580,7 +580,7 @@ def label_counts(
 # -- the clients that one model receives ----------------------------------------------------------
 
 
-@kernel
+@inner_kernel
 def _takes_rival(
     factor: FloatArray, x: float, n: int, rng: np.random.Generator, bartlett: FloatArray
 ) -> bool:
@@ -597,7 +597,7 @@ def _takes_rival(
     return True
 
 
-@kernel
+@inner_kernel
 def count_joining(
     theta: FloatArray,
     theta_star: FloatArray,

@@ -10,12 +10,12 @@ from __future__ import annotations
 import numpy as np
 
 from trials.checks import FloatArray, IntArray
-from trials.kernel import kernel
+from trials.kernel import inner_kernel
 
 _EPS = float(np.finfo(np.float64).eps)
 
 
-@kernel
+@inner_kernel
 def cholesky(gram: FloatArray) -> bool:
     """Overwrite the upper triangle of a symmetric ``gram`` (d, d) by U.
 
@@ -37,7 +37,7 @@ def cholesky(gram: FloatArray) -> bool:
     return True
 
 
-@kernel
+@inner_kernel
 def solve_lower(upper: FloatArray, start: int, v: FloatArray) -> None:
     """``v`` (d,) becomes U^{-T} v.  Its entries before ``start`` are known to be zero."""
     d = upper.shape[0]
@@ -47,7 +47,7 @@ def solve_lower(upper: FloatArray, start: int, v: FloatArray) -> None:
             v[q] -= v[j] * upper[j, q]
 
 
-@kernel
+@inner_kernel
 def solve_upper(upper: FloatArray, v: FloatArray) -> None:
     """``v`` (d,) becomes U^{-1} v."""
     d = upper.shape[0]
@@ -58,7 +58,7 @@ def solve_upper(upper: FloatArray, v: FloatArray) -> None:
         v[j] = total / upper[j, j]
 
 
-@kernel
+@inner_kernel
 def well_conditioned(upper: FloatArray, limit: float, work: FloatArray) -> bool:
     """Whether G = U^T U, of unit diagonal, is proved to have a condition number below ``limit``.
 
@@ -84,7 +84,7 @@ def well_conditioned(upper: FloatArray, limit: float, work: FloatArray) -> bool:
     return bool(d * total <= limit)
 
 
-@kernel
+@inner_kernel
 def qr(cols: FloatArray, diag: FloatArray, beta: FloatArray, perm: IntArray) -> int:
     """Householder QR with column pivoting of the matrix whose columns are the rows of ``cols``.
 
@@ -123,7 +123,7 @@ def qr(cols: FloatArray, diag: FloatArray, beta: FloatArray, perm: IntArray) -> 
     return int(c)
 
 
-@kernel
+@inner_kernel
 def reflect(cols: FloatArray, beta: FloatArray, k: int, v: FloatArray) -> None:
     """Apply the k-th reflector of `qr` to ``v`` (r,), in place."""
     factor = beta[k] * np.dot(cols[k, k:], v[k:])
@@ -131,7 +131,7 @@ def reflect(cols: FloatArray, beta: FloatArray, k: int, v: FloatArray) -> None:
         v[i] -= factor * cols[k, i]
 
 
-@kernel
+@inner_kernel
 def qr_least_squares(cols: FloatArray, y: FloatArray, theta: FloatArray) -> bool:
     """Solve a tall problem: minimise |A theta - y|.
 
@@ -158,7 +158,7 @@ def qr_least_squares(cols: FloatArray, y: FloatArray, theta: FloatArray) -> bool
     return True
 
 
-@kernel
+@inner_kernel
 def qr_minimum_norm(cols: FloatArray, y: FloatArray, theta: FloatArray) -> bool:
     """Solve a wide problem: the theta of least norm with A^T theta = y.
 

@@ -22,7 +22,7 @@ from trials.checks import (
 )
 from trials.clustering.units import SMALL
 from trials.integers import ZERO
-from trials.kernel import kernel
+from trials.kernel import inner_kernel, kernel
 from trials.local_erm.factors import cholesky, solve_lower, solve_upper
 from trials.local_erm.squares import check_rows, from_row_coordinates, row_coordinates
 
@@ -60,7 +60,7 @@ class LogisticFit:
     status: IntArray
 
 
-@kernel
+@inner_kernel
 def _logistic_objective(margins: FloatArray, ridge: FloatArray, theta: FloatArray) -> float:
     """Mean of log(1 + exp(-margin)) plus half the ridge-weighted squared norm, without overflow.
 
@@ -76,7 +76,7 @@ def _logistic_objective(margins: FloatArray, ridge: FloatArray, theta: FloatArra
     return float(total)
 
 
-@kernel
+@inner_kernel
 def _derivatives(
     X: FloatArray,
     y: FloatArray,
@@ -107,7 +107,7 @@ def _derivatives(
         hess[j, j] += ridge[j]
 
 
-@kernel
+@inner_kernel
 def _newton_step(
     hess: FloatArray, grad: FloatArray, scale: FloatArray, factor: FloatArray, step_vec: FloatArray
 ) -> None:

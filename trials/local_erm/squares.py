@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from trials.checks import FloatArray, IntArray, InvalidParameter, finite_batch, real_between
 from trials.integers import ZERO
-from trials.kernel import kernel
+from trials.kernel import inner_kernel, kernel
 from trials.local_erm.factors import (
     cholesky,
     qr_least_squares,
@@ -50,7 +50,7 @@ class LeastSquaresFit:
     method: IntArray
 
 
-@kernel
+@inner_kernel
 def _equilibrate(gram: FloatArray, scale: FloatArray) -> bool:
     """Scale a Gram matrix (d, d) to unit diagonal, in place.
 
@@ -67,7 +67,7 @@ def _equilibrate(gram: FloatArray, scale: FloatArray) -> bool:
     return True
 
 
-@kernel
+@inner_kernel
 def _in_range(gram: FloatArray, y: FloatArray) -> bool:
     """Whether products of the data, which are at most 1e150, neither overflow nor underflow.
 
@@ -82,7 +82,7 @@ def _in_range(gram: FloatArray, y: FloatArray) -> bool:
     return bool(np.dot(y, y) >= 1e-290 or largest == 0.0)
 
 
-@kernel
+@inner_kernel
 def _qr_fallback(X: FloatArray, y: FloatArray, theta: FloatArray) -> bool:
     """Least squares by QR of the columns (n >= d) or rows (n < d), scaled to length one.
 
@@ -120,7 +120,7 @@ def _qr_fallback(X: FloatArray, y: FloatArray, theta: FloatArray) -> bool:
     return True
 
 
-@kernel
+@inner_kernel
 def _residuals(X: FloatArray, y: FloatArray, theta: FloatArray, out: FloatArray) -> None:
     """``out = y - X theta``: X (n, d), y and ``out`` (n,), theta (d,)."""
     np.dot(X, theta, out)
@@ -128,7 +128,7 @@ def _residuals(X: FloatArray, y: FloatArray, theta: FloatArray, out: FloatArray)
         out[i] = y[i] - out[i]
 
 
-@kernel
+@inner_kernel
 def _refine(
     X: FloatArray,
     upper: FloatArray,
@@ -159,7 +159,7 @@ def _refine(
         theta[j] += v[j] if tall else work[j]
 
 
-@kernel
+@inner_kernel
 def _all_above(values: FloatArray, limit: float) -> bool:
     """Whether every entry of an array (n,) exceeds the limit."""
     above = True

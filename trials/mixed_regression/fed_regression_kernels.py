@@ -16,7 +16,7 @@ import numpy as np
 
 from trials.checks import FloatArray, IntArray
 from trials.integers import ZERO
-from trials.kernel import kernel
+from trials.kernel import inner_kernel, kernel
 from trials.models.clients import ClientArrays
 
 _SUMS = {"reassoc", "contract"}  # NaN and infinity keep their meaning
@@ -53,7 +53,7 @@ class RoundScratch(NamedTuple):
     work: FloatArray
 
 
-@kernel
+@inner_kernel
 def filter_value(x: float, s: int) -> float:
     """P's eigenvalue where eta lambda G has x: sum_{l<s} (1 - x)^l, or 1 / (1 + x) for s = 0."""
     if s == 0:
@@ -103,7 +103,7 @@ def smaller_grams(data: ClientArrays, clients: IntArray, grams: FloatArray) -> N
                 gram[b, a] = gram[a, b]
 
 
-@kernel(fastmath=_SUMS)
+@inner_kernel(fastmath=_SUMS)
 def apply_filter(
     vectors: FloatArray,
     first: int,
@@ -130,7 +130,7 @@ def apply_filter(
             v[b] += vectors[row + b] * work[a]
 
 
-@kernel(fastmath=_SUMS)
+@inner_kernel(fastmath=_SUMS)
 def _combine(features: FloatArray, coefficients: FloatArray, out: FloatArray) -> None:
     """Write X^T coefficients (n,) to `out` (d,).
 
@@ -143,7 +143,7 @@ def _combine(features: FloatArray, coefficients: FloatArray, out: FloatArray) ->
             out[j] += c * features[row, j]
 
 
-@kernel(fastmath=_SUMS)
+@inner_kernel(fastmath=_SUMS)
 def _half_mean_square(
     predicted: FloatArray, j: int, top: int, responses: FloatArray, a: int, z: int
 ) -> float:

@@ -25,7 +25,7 @@ from functools import cached_property
 import numpy as np
 
 from trials.checks import FloatArray, IntArray
-from trials.kernel import kernel
+from trials.kernel import inner_kernel, kernel
 from trials.mixed_regression.fed_regression_kernels import filter_values
 from trials.mixed_regression.small_spectra import LARGEST_ORDER, small_spectra
 from trials.models.clients import KnownClusters
@@ -244,7 +244,7 @@ def _relabel(
     return n_changed
 
 
-@kernel(fastmath=_FUSED)
+@inner_kernel(fastmath=_FUSED)
 def _add_up(
     maps: FloatArray,
     shifts: FloatArray,

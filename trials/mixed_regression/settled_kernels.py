@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trials.checks import FloatArray, IntArray
-from trials.kernel import kernel
+from trials.kernel import inner_kernel, kernel
 from trials.mixed_regression.fed_regression_kernels import SpectraArrays, apply_filter
 from trials.models.clients import ClientArrays
 from trials.norms import length
@@ -145,7 +145,7 @@ def evaluate(sums: ClusterSums, models: FloatArray, descent: FloatArray) -> None
             descent[j, a] = total
 
 
-@kernel(fastmath=_SUMS)
+@inner_kernel(fastmath=_SUMS)
 def _turned_row(
     features: FloatArray, vectors: FloatArray, first: int, a: int, top: int, n: int, out: FloatArray
 ) -> None:
@@ -157,7 +157,7 @@ def _turned_row(
             out[c] += share * features[top + row, c]
 
 
-@kernel(fastmath=_SUMS)
+@inner_kernel(fastmath=_SUMS)
 def _half(
     data: ClientArrays, spectra: SpectraArrays, factors: FloatArray, i: int, a: int, out: FloatArray
 ) -> float:
@@ -210,7 +210,7 @@ def add_all(
             _add(product, matrices[j])
 
 
-@kernel
+@inner_kernel
 def _add(matrix: FloatArray, out: FloatArray) -> None:
     """Add a matrix to another, entry by entry."""
     for a in range(matrix.shape[0]):
@@ -218,7 +218,7 @@ def _add(matrix: FloatArray, out: FloatArray) -> None:
             out[a, c] += matrix[a, c]
 
 
-@kernel(fastmath=_SUMS)
+@inner_kernel(fastmath=_SUMS)
 def _add_pull(
     data: ClientArrays,
     spectra: SpectraArrays,

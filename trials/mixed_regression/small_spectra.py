@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from trials.checks import FloatArray, IntArray
-from trials.kernel import kernel
+from trials.kernel import inner_kernel, kernel
 
 LARGEST_ORDER = 12
 """Beyond this order LAPACK is as fast."""
@@ -23,7 +23,7 @@ _MOST_SWEEPS = 50  # seven are usual
 _FUSED = {"contract"}
 
 
-@kernel(fastmath=_FUSED)
+@inner_kernel(fastmath=_FUSED)
 def _rotate(first: FloatArray, second: FloatArray, cosine: FloatArray, sine: FloatArray) -> None:
     """Rotate pairs of numbers, all (lanes,)."""
     for lane in range(first.shape[0]):
@@ -32,7 +32,7 @@ def _rotate(first: FloatArray, second: FloatArray, cosine: FloatArray, sine: Flo
         second[lane] = sine[lane] * x + cosine[lane] * y
 
 
-@kernel(fastmath=_FUSED)
+@inner_kernel(fastmath=_FUSED)
 def _annihilate(
     a: FloatArray, b: FloatArray, off: FloatArray, cosine: FloatArray, sine: FloatArray
 ) -> None:
@@ -53,7 +53,7 @@ def _annihilate(
         off[lane] = 0.0
 
 
-@kernel(fastmath=_FUSED)
+@inner_kernel(fastmath=_FUSED)
 def _sweep(matrices: FloatArray, vectors: FloatArray, cosine: FloatArray, sine: FloatArray) -> None:
     """One rotation for each entry above the diagonal, (q, q, lanes) matrices and vectors."""
     q = matrices.shape[0]
@@ -71,7 +71,7 @@ def _sweep(matrices: FloatArray, vectors: FloatArray, cosine: FloatArray, sine: 
                 _rotate(vectors[a, i], vectors[b, i], cosine, sine)
 
 
-@kernel
+@inner_kernel
 def _largest_off(matrices: FloatArray) -> float:
     """The largest entry above the diagonal of (q, q), in size."""
     largest = 0.0

@@ -49,7 +49,7 @@ from trials.checks import (
     real_between,
     record_of,
 )
-from trials.kernel import kernel
+from trials.kernel import inner_kernel
 
 Response = Literal["linear", "logistic"]
 
@@ -461,7 +461,7 @@ def kernel_arguments(loss: Loss, responses: FloatArray) -> LossCode:
     return LossCode(LOGISTIC, 1.0, loss.l2)
 
 
-@kernel(fastmath={"reassoc", "contract"})
+@inner_kernel(fastmath={"reassoc", "contract"})
 def data_loss(kind: int, scale: float, prediction: float, response: float) -> float:
     """The loss, without its penalty, of a sample with the prediction <x, theta>."""
     if kind == LOGISTIC:
@@ -471,7 +471,7 @@ def data_loss(kind: int, scale: float, prediction: float, response: float) -> fl
     return 0.5 * scale * (error * error)
 
 
-@kernel
+@inner_kernel
 def descent_weight(kind: int, prediction: float, response: float) -> float:
     """Minus the derivative of `data_loss` / scale in the prediction.
 

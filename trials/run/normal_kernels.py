@@ -24,7 +24,7 @@ from numba import config
 from numpy.typing import NDArray
 
 from trials.checks import FloatArray
-from trials.kernel import kernel
+from trials.kernel import inner_kernel, kernel
 
 LANES = 512
 """Streams, and the numbers of a block: the arrays of a block fit into the first cache together."""
@@ -60,19 +60,19 @@ def _together(n: int) -> Any:
 _lanes = _together if config.DISABLE_JIT else _one_by_one  # type: ignore[attr-defined]
 
 
-@kernel
+@inner_kernel
 def _real(bits: Any) -> Any:
     """The number with these bits."""
     return np.uint64(bits).view(np.float64)
 
 
-@kernel
+@inner_kernel
 def _bits(number: Any) -> Any:
     """The bits of a number."""
     return np.float64(number).view(np.uint64)
 
 
-@kernel(fastmath=_FUSED, error_model="numpy")
+@inner_kernel(fastmath=_FUSED, error_model="numpy")
 def _radius(word: Any) -> Any:
     """The length sqrt(-2 log u) of a pair, with u = (n + 1/2) / 2^52 from 52 bits n of a word."""
     u = _bits(_real((word >> _UNUSED) | _UNIT) - _CENTRE)
@@ -87,7 +87,7 @@ def _radius(word: Any) -> Any:
     return np.sqrt(-2.0 * (e * _LOG_2 + 2.0 * (s + s * series)))
 
 
-@kernel(fastmath=_FUSED)
+@inner_kernel(fastmath=_FUSED)
 def _direction(word: Any) -> tuple[Any, Any]:
     """The cosine and sine of a uniform angle from 53 bits of a word.
 
@@ -103,7 +103,7 @@ def _direction(word: Any) -> tuple[Any, Any]:
     return _real(across), 2.0 * sine * cosine
 
 
-@kernel
+@inner_kernel
 def _next_words(state: NDArray[np.uint64], words: NDArray[np.uint64]) -> None:
     """One word of SFC64 for each lane, (LANES,).  The state is its a, b, c and counters."""
     a, b, c, counter = state[0], state[1], state[2], state[3]
@@ -116,7 +116,7 @@ def _next_words(state: NDArray[np.uint64], words: NDArray[np.uint64]) -> None:
         words[i] = word
 
 
-@kernel(fastmath=_FUSED)
+@inner_kernel(fastmath=_FUSED)
 def _block(state: NDArray[np.uint64], words: NDArray[np.uint64], out: FloatArray) -> None:
     """The next LANES numbers.  ``words`` (LANES,) is scratch."""
     _next_words(state, words)

@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 
 from trials.checks import FloatArray
 from trials.clustering.convex.pairs import FAST, pair_squares
-from trials.kernel import kernel
+from trials.kernel import inner_kernel, kernel
 
 #: Single or double precision.
 AnyArray = NDArray[np.floating[Any]]
@@ -60,7 +60,7 @@ class Problem(NamedTuple):
     eps: float
 
 
-@kernel(error_model="numpy", fastmath=FAST)
+@inner_kernel(error_model="numpy", fastmath=FAST)
 def pair_curvatures(
     u: FloatArray, w: FloatArray, eps: float, first: FloatArray, second: FloatArray
 ) -> float:
@@ -82,7 +82,7 @@ def pair_curvatures(
     return 0.5 * total
 
 
-@kernel(error_model="numpy", fastmath=FAST)
+@inner_kernel(error_model="numpy", fastmath=FAST)
 def gradient(
     u: FloatArray,
     b: FloatArray,
@@ -126,7 +126,7 @@ def gradient(
             out[c, i] = mass[i] * (mu * u[c, i] - b[c, i]) + lam * out[c, i]
 
 
-@kernel(error_model="numpy", fastmath=FAST)
+@inner_kernel(error_model="numpy", fastmath=FAST)
 def hessian_product(
     u: FloatArray,
     v: FloatArray,
@@ -159,7 +159,7 @@ def hessian_product(
             out[c, i] = mu * mass[i] * to + lam * acc
 
 
-@kernel(error_model="numpy", fastmath=FAST)
+@inner_kernel(error_model="numpy", fastmath=FAST)
 def matrix_product(
     v: FloatArray,
     diagonal: FloatArray,
@@ -209,7 +209,7 @@ def matrix_product(
             out[c, k] -= lam * pulled[c, k]
 
 
-@kernel(error_model="numpy", fastmath=FAST)
+@inner_kernel(error_model="numpy", fastmath=FAST)
 def condition(
     u: FloatArray,
     mass: FloatArray,
@@ -255,7 +255,7 @@ def condition(
     return worst
 
 
-@kernel(error_model="numpy")
+@inner_kernel(error_model="numpy")
 def _preconditioner(
     mass: FloatArray, first: FloatArray, lam: float, mu: float, out: FloatArray
 ) -> None:
@@ -296,7 +296,7 @@ def _preconditioner(
             out[k, j] = inverse[k, j] / (root[k] * root[j])
 
 
-@kernel(error_model="numpy", fastmath=FAST)
+@inner_kernel(error_model="numpy", fastmath=FAST)
 def _dot(x: FloatArray, y: FloatArray) -> float:
     """Sum of the products of all entries of two (d, K) arrays."""
     acc = 0.0
@@ -306,7 +306,7 @@ def _dot(x: FloatArray, y: FloatArray) -> float:
     return acc
 
 
-@kernel(error_model="numpy", fastmath=FAST)
+@inner_kernel(error_model="numpy", fastmath=FAST)
 def _combine(alpha: float, x: FloatArray, beta: float, y: FloatArray) -> None:
     """``y = alpha x + beta y`` for (d, K) arrays."""
     for c in range(x.shape[0]):
@@ -314,7 +314,7 @@ def _combine(alpha: float, x: FloatArray, beta: float, y: FloatArray) -> None:
             y[c, k] = alpha * x[c, k] + beta * y[c, k]
 
 
-@kernel(error_model="numpy", fastmath=FAST)
+@inner_kernel(error_model="numpy", fastmath=FAST)
 def _dual_norm(g: FloatArray, mass: FloatArray) -> float:
     """``sqrt(sum_k |g_k|^2 / n_k)`` of a gradient (d, K).
 
@@ -327,7 +327,7 @@ def _dual_norm(g: FloatArray, mass: FloatArray) -> float:
     return math.sqrt(acc)
 
 
-@kernel(error_model="numpy")
+@inner_kernel(error_model="numpy")
 def _copy(source: AnyArray, target: AnyArray) -> None:
     """Copy the rows of ``source`` (r, K) to the first rows of ``target``, in its precision."""
     for c in range(source.shape[0]):
@@ -335,7 +335,7 @@ def _copy(source: AnyArray, target: AnyArray) -> None:
             target[c, k] = source[c, k]
 
 
-@kernel(error_model="numpy", fastmath=FAST)
+@inner_kernel(error_model="numpy", fastmath=FAST)
 def _diagonal(first: FloatArray, mass: FloatArray, lam: float, mu: float, out: FloatArray) -> None:
     """Diagonal ``mu n_k + lam sum_l first_kl`` (K,) of the majorising matrix."""
     n_nodes = mass.shape[0]
@@ -346,7 +346,7 @@ def _diagonal(first: FloatArray, mass: FloatArray, lam: float, mu: float, out: F
         out[k] = mu * mass[k] + lam * degree
 
 
-@kernel(error_model="numpy")
+@inner_kernel(error_model="numpy")
 def _conjugate_gradients(
     u: FloatArray,
     g: FloatArray,
@@ -420,7 +420,7 @@ def _conjugate_gradients(
     return count
 
 
-@kernel(error_model="numpy")
+@inner_kernel(error_model="numpy")
 def _line_search(
     u: FloatArray,
     step: FloatArray,
@@ -461,7 +461,7 @@ def _line_search(
     return False, change, trial_penalty, trial_norm
 
 
-@kernel(error_model="numpy")
+@inner_kernel(error_model="numpy")
 def _forcing(norm: float, start: float, eps: float, tol: float) -> float:
     """The share of the gradient that a step may leave, from its dual norm now and at the start.
 

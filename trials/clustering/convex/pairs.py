@@ -21,7 +21,7 @@ import math
 import numpy as np
 
 from trials.checks import FloatArray, IntArray
-from trials.kernel import kernel
+from trials.kernel import inner_kernel, kernel
 
 #: Sums may be reassociated and fused, which vectorises them.  NaN and infinity keep their meaning.
 FAST = {"reassoc", "contract", "nsz"}
@@ -79,7 +79,7 @@ def components(squares: FloatArray, threshold: float, out: IntArray) -> int:
     return count
 
 
-@kernel(error_model="numpy")
+@inner_kernel(error_model="numpy")
 def _complete_linkage(
     squares: FloatArray,
     mass: FloatArray,

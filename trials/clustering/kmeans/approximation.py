@@ -37,7 +37,7 @@ from trials.clustering.kmeans.iteration import check_points, iterate
 from trials.clustering.kmeans.seeding import seed
 from trials.clustering.units import divide_by_units, give_back, own_units
 from trials.integers import ZERO
-from trials.kernel import kernel
+from trials.kernel import inner_kernel, kernel
 
 # A swap must save more than this fraction (over k) of the cost, see the module docstring.
 _SWAP_SAVING = 1e-6
@@ -77,7 +77,7 @@ class Approximation:
     locally_optimal: BoolArray
 
 
-@kernel
+@inner_kernel
 def _two_nearest(
     dist: FloatArray, chosen: IntArray, first: FloatArray, second: FloatArray, owner: IntArray
 ) -> None:
@@ -101,7 +101,7 @@ def _two_nearest(
             first[i] = to_k if to_k < one else one
 
 
-@kernel
+@inner_kernel
 def _swap_tables(
     dist: FloatArray,
     first: FloatArray,
@@ -137,7 +137,7 @@ def _swap_tables(
             step[j] += (with_j if with_j < two else two) - (with_j if with_j < one else one)
 
 
-@kernel
+@inner_kernel
 def _best_swap(
     saved: FloatArray, loss: FloatArray, total: FloatArray, cheapest: FloatArray
 ) -> tuple[float, int, int]:
@@ -169,7 +169,7 @@ def _best_swap(
     return best_change, best_out, best_in
 
 
-@kernel
+@inner_kernel
 def local_search(
     dist: FloatArray, max_swaps: int, saving: float, chosen: IntArray, first: FloatArray
 ) -> tuple[float, int, bool]:
@@ -220,7 +220,7 @@ def local_search(
             owner[i] = new_owner[i]
 
 
-@kernel
+@inner_kernel
 def dual_value(
     dist: FloatArray, n_clusters: int, multipliers: FloatArray, gains: FloatArray, opened: IntArray
 ) -> float:
@@ -250,7 +250,7 @@ def dual_value(
     return value
 
 
-@kernel
+@inner_kernel
 def _lower_bound(
     dist: FloatArray,
     n_clusters: int,

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from trials.checks import FloatArray, IntArray
 from trials.integers import ZERO
-from trials.kernel import kernel
+from trials.kernel import inner_kernel, kernel
 
 SingleArray = NDArray[np.float32]
 
@@ -59,7 +59,7 @@ def transpose(points: FloatArray, points_t: FloatArray) -> None:
             points_t[j, i] = points[i, j]
 
 
-@kernel
+@inner_kernel
 def squared_distances(points_t: FloatArray, low: int, center: FloatArray, out: FloatArray) -> None:
     """Squared distances ``out[i] = |a_{low+i} - center|^2``, as many as ``out`` (w,) holds.
 
@@ -94,7 +94,7 @@ def squared_distances(points_t: FloatArray, low: int, center: FloatArray, out: F
         j += 1
 
 
-@kernel
+@inner_kernel
 def assign_block(
     points_t: FloatArray,
     low: int,
@@ -139,7 +139,7 @@ def assign(
         assign_block(points_t, low, centers, work[low:high], nearest_sq[low:high], labels[low:high])
 
 
-@kernel
+@inner_kernel
 def single_precision(
     points: FloatArray,
     points_t: FloatArray,
@@ -181,7 +181,7 @@ def single_precision(
     return scale
 
 
-@kernel
+@inner_kernel
 def _scale_centers(
     centers: FloatArray, origin: FloatArray, scale: float, moved: SingleArray, half_sq: SingleArray
 ) -> float:
@@ -202,7 +202,7 @@ def _scale_centers(
     return radius_sq
 
 
-@kernel
+@inner_kernel
 def screened_assign(
     points_t: FloatArray,
     blocks: SingleArray,

@@ -23,7 +23,7 @@ from trials.checks import (
 )
 from trials.clustering.kmeans.assignment import assign, screened_assign, single_precision, transpose
 from trials.clustering.units import divide_by_units, give_back, own_units
-from trials.kernel import kernel
+from trials.kernel import inner_kernel, kernel
 
 # Numbers of clusters and products m k d from which screening saves more time than its preparation
 # takes, also in a fit of three iterations.  Measured at m = 30 to 2,000, d = 1 to 100, k = 2 to 30.
@@ -57,7 +57,7 @@ class KMeansFit:
 # --- kernels: no validation, no raising
 
 
-@kernel
+@inner_kernel
 def _relocate_empty(
     points: FloatArray, nearest_sq: FloatArray, labels: IntArray, counts: IntArray, sums: FloatArray
 ) -> bool:
@@ -93,7 +93,7 @@ def _relocate_empty(
     return moved
 
 
-@kernel
+@inner_kernel
 def _means(points: FloatArray, labels: IntArray, counts: IntArray, sums: FloatArray) -> None:
     """Sizes ``counts`` (k,) and sums ``sums`` (k, d) of the clusters, returned in place."""
     m, d = points.shape
@@ -108,7 +108,7 @@ def _means(points: FloatArray, labels: IntArray, counts: IntArray, sums: FloatAr
             sums[k, j] += points[i, j]
 
 
-@kernel
+@inner_kernel
 def _move(counts: IntArray, sums: FloatArray, centers: FloatArray) -> float:
     """Move each centre to its cluster's mean, and return the summed squared shift.
 
@@ -125,7 +125,7 @@ def _move(counts: IntArray, sums: FloatArray, centers: FloatArray) -> float:
     return shift
 
 
-@kernel
+@inner_kernel
 def _inertia(
     points: FloatArray, labels: IntArray, centers: FloatArray, by_axis: FloatArray
 ) -> float:
@@ -145,7 +145,7 @@ def _inertia(
     return inertia
 
 
-@kernel
+@inner_kernel
 def iterate(
     points: FloatArray,
     points_t: FloatArray,
@@ -219,7 +219,7 @@ def iterate(
     return _inertia(points, labels, centers, sums[0]), n_iter, converged
 
 
-@kernel
+@inner_kernel
 def shift_tolerance(points: FloatArray, tol: float) -> float:
     """tol times the mean over coordinates of the variance, scikit-learn's scaling of ``tol``.
 

@@ -26,10 +26,10 @@ from trials.clustering.kmeans.iteration import (
 )
 from trials.clustering.units import divide_by_units, own_units
 from trials.integers import ZERO
-from trials.kernel import kernel
+from trials.kernel import inner_kernel, kernel
 
 
-@kernel
+@inner_kernel
 def _draw(weights: FloatArray, rng: np.random.Generator) -> int:
     """Index i with probability weights[i] / sum(weights), uniform if all weights (m,) are zero."""
     m = weights.shape[0]
@@ -51,7 +51,7 @@ def _draw(weights: FloatArray, rng: np.random.Generator) -> int:
     return last
 
 
-@kernel
+@inner_kernel
 def seed(
     points_t: FloatArray,
     rng: np.random.Generator,

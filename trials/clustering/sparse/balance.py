@@ -16,7 +16,7 @@ from trials.clustering.sparse.certificate import MARGIN
 from trials.clustering.sparse.contraction import write_imbalance
 from trials.clustering.sparse.graph import Graph
 from trials.clustering.sparse.newton import Limits, Smoothed, minimise
-from trials.kernel import kernel
+from trials.kernel import inner_kernel, kernel
 
 #: Decreases of the smoothing width of one cluster, Newton steps at each, and their products.
 _LEVELS, _STEPS, _PRODUCTS = 12, 60, 200
@@ -186,7 +186,7 @@ def balance(
                 rest[i, c] = own_rest[m, c]
 
 
-@kernel(error_model="numpy")
+@inner_kernel(error_model="numpy")
 def _balance_one(
     lanes: tuple[int, ...],
     graph: Graph,

@@ -13,13 +13,13 @@ import numpy as np
 from trials.checks import FloatArray, IntArray
 from trials.clustering.convex.pairs import FAST
 from trials.clustering.sparse.graph import Graph, IndexArray
-from trials.kernel import kernel
+from trials.kernel import inner_kernel, kernel
 
 #: Distance from zero at which an edge that turns over is said to vanish, over its length.
 _PASS = 0.2
 
 
-@kernel(error_model="numpy")
+@inner_kernel(error_model="numpy")
 def _root(parent: IntArray, i: int) -> int:
     """The representative of a set of the forest ``parent`` (n,), with the paths to it halved."""
     while parent[i] != i:
@@ -28,7 +28,7 @@ def _root(parent: IntArray, i: int) -> int:
     return i
 
 
-@kernel(error_model="numpy")
+@inner_kernel(error_model="numpy")
 def _number(parent: IntArray, labels: IntArray) -> int:
     """Number the sets (n,) in the order of their first, smallest members.  Returns how many."""
     count = 0
@@ -130,7 +130,7 @@ def meeting_components(
     return _number(parent, labels)
 
 
-@kernel(error_model="numpy", fastmath=FAST)
+@inner_kernel(error_model="numpy", fastmath=FAST)
 def coarse_edges(
     indptr: IntArray,
     indices: IndexArray,
@@ -297,7 +297,7 @@ def pulls_of_parts(
                 hold[part] += w[e]
 
 
-@kernel(error_model="numpy", fastmath=FAST)
+@inner_kernel(error_model="numpy", fastmath=FAST)
 def write_imbalance(
     graph: Graph, lam: float, delta: float, q: FloatArray, x: FloatArray, out: FloatArray
 ) -> float:

@@ -37,7 +37,7 @@ from trials.clustering.sparse.preconditioner import (
 )
 from trials.clustering.sparse.product import Hessian, product
 from trials.clustering.sparse.rows import load, store, total
-from trials.kernel import kernel
+from trials.kernel import inner_kernel, kernel
 
 #: Smallest decrease of a step, as a share of the decrease that its slope promises.
 _ARMIJO = 1e-4
@@ -159,7 +159,7 @@ def go_along(
     return False
 
 
-@kernel(error_model="numpy", fastmath=FAST)
+@inner_kernel(error_model="numpy", fastmath=FAST)
 def _huber(square: float, weight: float, delta: float) -> tuple[float, float]:
     """Derivative over the length, and value, of Huber's function of an edge."""
     length = math.sqrt(square)
@@ -169,7 +169,7 @@ def _huber(square: float, weight: float, delta: float) -> tuple[float, float]:
     return weight / length, weight * (length - 0.5 * delta)
 
 
-@kernel(error_model="numpy", fastmath=FAST)
+@inner_kernel(error_model="numpy", fastmath=FAST)
 def _curvature_in_the_plane(
     f: Smoothed,
     u: FloatArray,
@@ -211,7 +211,7 @@ def _curvature_in_the_plane(
         inverse[i, 0], inverse[i, 1], inverse[i, 2] = h11 * over, -h01 * over, h00 * over
 
 
-@kernel(error_model="numpy", fastmath=FAST)
+@inner_kernel(error_model="numpy", fastmath=FAST)
 def curvature(
     lanes: tuple[int, ...],
     f: Smoothed,
@@ -260,7 +260,7 @@ def curvature(
             inverse[i, c] = 1.0 / (size_here + inverse[i, c])
 
 
-@kernel(error_model="numpy", fastmath=FAST)
+@inner_kernel(error_model="numpy", fastmath=FAST)
 def _bent(square: float, moved: float, weight: float, delta: float) -> tuple[float, float]:
     """``first`` and ``second`` of an edge: squares of its length and of its last movement."""
     if square <= delta * delta:
@@ -291,7 +291,7 @@ class _Buffers(NamedTuple):
     per_mass: FloatArray
 
 
-@kernel(error_model="numpy")
+@inner_kernel(error_model="numpy")
 def _buffers(mass: FloatArray, d: int) -> _Buffers:
     """Work space for nodes of the masses (K,) in ``d`` coordinates."""
     n = mass.size
@@ -364,7 +364,7 @@ def minimise(
     return False
 
 
-@kernel(error_model="numpy", fastmath=FAST)
+@inner_kernel(error_model="numpy", fastmath=FAST)
 def _solve_newton(
     lanes: tuple[int, ...],
     hessian: Hessian,
@@ -421,7 +421,7 @@ def _solve_newton(
             flat_p[i] = flat_z[i] + beta * flat_p[i]
 
 
-@kernel(error_model="numpy", fastmath=FAST)
+@inner_kernel(error_model="numpy", fastmath=FAST)
 def _search(
     lanes: tuple[int, ...],
     f: Smoothed,
@@ -459,7 +459,7 @@ def _search(
     return False, value
 
 
-@kernel(error_model="numpy", fastmath=FAST)
+@inner_kernel(error_model="numpy", fastmath=FAST)
 def _weighted_square(x: FloatArray, weight: FloatArray) -> float:
     """Sum of ``weight x^2``, both (n,)."""
     total = 0.0
@@ -468,7 +468,7 @@ def _weighted_square(x: FloatArray, weight: FloatArray) -> float:
     return total
 
 
-@kernel(error_model="numpy", fastmath=FAST)
+@inner_kernel(error_model="numpy", fastmath=FAST)
 def _advance(
     alpha: float,
     p: FloatArray,

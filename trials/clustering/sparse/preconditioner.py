@@ -34,7 +34,7 @@ from trials.clustering.sparse.contraction import coarse_edges
 from trials.clustering.sparse.graph import IndexArray
 from trials.clustering.sparse.product import Hessian, product
 from trials.clustering.sparse.rows import load, store, total
-from trials.kernel import kernel
+from trials.kernel import inner_kernel
 
 #: An edge is strong from this share on of the strongest edge at one of its ends.
 _STRONG = 0.25
@@ -68,13 +68,13 @@ class Levels(NamedTuple):
     up: IntArray
 
 
-@kernel(error_model="numpy", fastmath=FAST)
+@inner_kernel(error_model="numpy", fastmath=FAST)
 def width_of_inverse(d: int) -> int:
     """Numbers that a node of ``d`` coordinates stores."""
     return 3 if d == 2 else d
 
 
-@kernel(error_model="numpy", fastmath=FAST)
+@inner_kernel(error_model="numpy", fastmath=FAST)
 def precondition(inverse: FloatArray, rest: FloatArray, out: FloatArray) -> float:
     """Write the diagonal times ``rest`` (n, d) and return the inner product of the two."""
     n, d = rest.shape
@@ -94,7 +94,7 @@ def precondition(inverse: FloatArray, rest: FloatArray, out: FloatArray) -> floa
     return inner
 
 
-@kernel(error_model="numpy", fastmath=FAST)
+@inner_kernel(error_model="numpy", fastmath=FAST)
 def aggregate(indptr: IntArray, indices: IndexArray, first: FloatArray, labels: IntArray) -> int:
     """Label the aggregates of strong neighbours, (n,), and return their number.
 
@@ -164,7 +164,7 @@ def aggregate(indptr: IntArray, indices: IndexArray, first: FloatArray, labels: 
     return count
 
 
-@kernel(error_model="numpy", fastmath=FAST)
+@inner_kernel(error_model="numpy", fastmath=FAST)
 def _coarser(
     lanes: tuple[int, ...], hessian: Hessian, labels: IntArray, count: int
 ) -> tuple[Hessian, FloatArray]:
@@ -218,7 +218,7 @@ def _coarser(
     return Hessian(starts, ends[:used].copy(), masses, size, along, places), share
 
 
-@kernel(error_model="numpy", fastmath=FAST)
+@inner_kernel(error_model="numpy", fastmath=FAST)
 def coarsen(lanes: tuple[int, ...], hessian: Hessian) -> Levels:
     """The coarser graphs, until few nodes are left or no edge is strong against the masses."""
     one, none, numbers = np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0)
@@ -249,7 +249,7 @@ def coarsen(lanes: tuple[int, ...], hessian: Hessian) -> Levels:
     return levels
 
 
-@kernel(error_model="numpy", fastmath=FAST)
+@inner_kernel(error_model="numpy", fastmath=FAST)
 def correct(
     lanes: tuple[int, ...], levels: Levels, rest: FloatArray, work: FloatArray, out: FloatArray
 ) -> float:

@@ -8,7 +8,7 @@ from trials.checks import FloatArray, IntArray
 from trials.clustering.convex.pairs import FAST
 from trials.clustering.sparse.graph import IndexArray
 from trials.clustering.sparse.rows import load, store, total
-from trials.kernel import kernel
+from trials.kernel import inner_kernel
 
 
 class Hessian(NamedTuple):
@@ -30,7 +30,7 @@ class Hessian(NamedTuple):
     u: FloatArray
 
 
-@kernel(error_model="numpy", fastmath=FAST)
+@inner_kernel(error_model="numpy", fastmath=FAST)
 def product(lanes: tuple[int, ...], hessian: Hessian, p: FloatArray, out: FloatArray) -> float:
     """Write the Hessian times ``p`` (n, d) to ``out`` (n, d) and return <p, H p>."""
     indptr, indices, mass, first, second, u = hessian

@@ -61,7 +61,7 @@ from trials.clustering.selection import (
 )
 from trials.experiments.odcl.one_shot import same_partition
 from trials.ifca.quadratic_rounds import local_maps, quadratic_rounds, run_rounds
-from trials.kernel import kernel
+from trials.kernel import inner_kernel, kernel
 from trials.local_erm import least_squares
 from trials.local_erm.factors import cholesky, solve_upper
 from trials.parameters import Integer, Options, Parameters, Real, fits_in_memory
@@ -90,7 +90,7 @@ def nonzero_fit(cell: Params) -> None:
         raise InvalidParameter(f"d={cell['d']} must be >= 5")
 
 
-@kernel
+@inner_kernel
 def _draw_place(rng: np.random.Generator, places: IndexArray, j: int) -> None:
     """Exchange the j-th of some places for a random one that stands no earlier.
 
