@@ -483,7 +483,9 @@ def test_phase_two_takes_nine_tenths_of_the_longest_stable_local_step(monkeypatc
     assert taken["start"] is start
 
 
-@pytest.mark.parametrize("n", [1.0, 11.0, 12.0, 13.0, 80.0, 82.0, 2000.0, 640_000.0, 1e9])
+@pytest.mark.parametrize(
+    "n", [1.0, 2.0, 3.0, 8.0, 11.0, 12.0, 13.0, 80.0, 82.0, 2000.0, 640_000.0, 1e9]
+)
 def test_students_distribution_function_against_mpmath(n):
     t = np.concatenate([np.linspace(-12.0, 12.0, 37), [-1e6, -50.0, 50.0, 1e6]])
     for x, found in zip(t, deviation.student_cdf(n, t), strict=True):
