@@ -9372,6 +9372,34 @@ MEANINGS: tuple[Meaning, ...] = (
         missed=True,
     ),
     Meaning(
+        "trials/run/store/reading.py",
+        "            self._numbers[cell.id].add(block)",
+        "            pass",
+        "the process that stores a block does not know that it is there",
+        "trials/run/test_store",
+    ),
+    Meaning(
+        "trials/run/engine.py",
+        "stored, self._blocks, self._n_bytes = self._blocks, [], 0",
+        "stored, self._blocks = self._blocks, []",
+        "once much has been stored, each block is committed alone",
+        "trials/run/test_engine",
+    ),
+    Meaning(
+        "trials/run/local.py",
+        "if not isinstance(job, Task) or job.experiment is not first.experiment:",
+        "if not isinstance(job, Task):",
+        "blocks of two experiments travel to a process as those of the first",
+        "trials/run/test_executors",
+    ),
+    Meaning(
+        "trials/run/local.py",
+        "min(most, share, _MOST_IN_MESSAGE)",
+        "min(most, _MOST_IN_MESSAGE)",
+        "the last short blocks all go to one process, and the others are idle",
+        "trials/run/test_executors",
+    ),
+    Meaning(
         "trials/run/wire.py",
         "            pickle.loads(packed)  # some exceptions are pickled, and cannot "
         "be made again from that\n",
