@@ -9129,10 +9129,14 @@ MEANINGS: tuple[Meaning, ...] = (
     Meaning(
         "trials/ifca/options_kernels.py",
         "        for _ in range(n_steps):\n"
-        "            if size < z - a:\n"
+        "            if rng is None:  # the compiler leaves the other branches out\n"
+        "                x, y = features[a:z], responses[a:z]\n"
+        "            elif size < z - a:\n"
         "                _draw_rows(rng, z - a, size, order)",
         "        for step in range(n_steps):\n"
-        "            if size < z - a:\n"
+        "            if rng is None:  # the compiler leaves the other branches out\n"
+        "                x, y = features[a:z], responses[a:z]\n"
+        "            elif size < z - a:\n"
         "                if step == 0:\n"
         "                    _draw_rows(rng, z - a, size, order)",
         "all local steps of a client use one batch",

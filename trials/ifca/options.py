@@ -287,7 +287,8 @@ class _Clients:
             )
         add_local_updates(
             self.arrays, subset, models, self.k, self.loss, labels,
-            LocalSteps(steps, n_steps, self.batch_size), rng, scratch, sums, counts,
+            LocalSteps(steps, n_steps, self.batch_size), rng if self.batch_size else None,
+            scratch, sums, counts,
         )  # fmt: skip
 
 
@@ -327,10 +328,11 @@ def _iterate_options(
     quiet = np.zeros(n_runs, dtype=np.int64)
     result = _empty_result(models, labels, n_iterations, p, known is not None)
     gradients, n_shared = options.averaging == "gradient", int(shared.sum())
+    everyone, completed = np.arange(m), int(RunStatus.COMPLETED)  # NumPy takes long over an enum
     for t in range(n_iterations):
-        subset = np.arange(m) if p == m else np.sort(rng.choice(m, p, replace=False))
+        subset = everyone if p == m else np.sort(rng.choice(m, p, replace=False))
         result.participants[t] = subset
-        going = np.flatnonzero(result.status == RunStatus.COMPLETED)
+        going = np.flatnonzero(result.status == completed)
         if not going.size:
             continue  # the subsets are recorded all the same
         if observe is not None:
@@ -368,7 +370,8 @@ def _iterate_options(
             kept = (stepped**2).sum(axis=2).max(axis=1) <= divergence_bound**2
         models[going[kept]] = stepped[kept]
         result.n_steps[going[kept]] += 1
-        result.status[going[~kept]] = RunStatus.DIVERGED
+        if not kept.all():
+            result.status[going[~kept]] = RunStatus.DIVERGED
     return result
 
 
@@ -402,13 +405,15 @@ def _server_step(
     On shared coordinates all models take the sum, or the mean, over all participants.  A run has
     one step size there, that of its first model.
     """
-    if scales is None:
-        moved = sums / np.maximum(counts, 1)[:, :, None]
-        together = sums[:, :, shared].sum(axis=1) / n_participants
-    else:
-        moved = scales[:, :, None] * sums
-        together = scales[:, :1] * sums[:, :, shared].sum(axis=1)
-    moved[:, :, shared] = together[:, None]
+    moved = (
+        sums / np.maximum(counts, 1)[:, :, None] if scales is None else scales[:, :, None] * sums
+    )
+    if shared.any():
+        if scales is None:
+            together = sums[:, :, shared].sum(axis=1) / n_participants
+        else:
+            together = scales[:, :1] * sums[:, :, shared].sum(axis=1)
+        moved[:, :, shared] = together[:, None]
     return np.asarray(models + moved)
 
 

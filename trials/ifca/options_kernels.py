@@ -137,7 +137,7 @@ def add_local_updates(
     loss: LossCode,
     labels: IntArray,
     local_steps: LocalSteps,
-    rng: np.random.Generator,
+    rng: np.random.Generator | None,
     scratch: UpdateScratch,
     sums: FloatArray,
     counts: IntArray,
@@ -153,7 +153,8 @@ def add_local_updates(
     loss : f.
     labels : (R, m) identities of the clients.
     local_steps : step sizes, number of steps and batch size.
-    rng : draws the mini-batches.  It is not used where a client's batch is all of its rows.
+    rng : draws the mini-batches.  Without one each batch is all rows: to hand a generator to
+        compiled code takes as long as the updates of ten small clients.
     scratch : buffers of the kernel.
     sums : (R k, d), output.  Each participant adds LocalUpdate's model less the model that it
         started from.  With step sizes of 1 and a single step this is minus its gradient.
@@ -167,14 +168,16 @@ def add_local_updates(
     for client in subset:
         a, z = offsets[client], offsets[client + 1]
         size = z - a
-        if batch_size > 0:
+        if rng is not None and batch_size > 0:
             size = min(size, batch_size)
         for run in range(n_runs):
             row = run * k + labels[run, client]
             for c in range(models.shape[1]):
                 local[run, c] = models[row, c]
         for _ in range(n_steps):
-            if size < z - a:
+            if rng is None:  # the compiler leaves the other branches out
+                x, y = features[a:z], responses[a:z]
+            elif size < z - a:
                 _draw_rows(rng, z - a, size, order)
                 for s in range(size):
                     for c in range(batch.shape[1]):
