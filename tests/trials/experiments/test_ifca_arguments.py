@@ -163,7 +163,7 @@ def test_the_estimates_of_a_stack_of_trials_are_those_of_least_squares(monkeypat
     monkeypatch.setattr(gaussian, "_MOST_NUMBERS", 5 * 7 * 4)  # five trials at once
     found = LEAST_SQUARES.simulate({"N": 7, "d": 3, "sigma": 2.0}, rng(3), 12)
     stream = faster_stream(rng(3))
-    for row in found:
-        data = stream.standard_normal((7, 4))
+    drawn = np.concatenate([stream.standard_normal((size, 7, 4)) for size in (5, 5, 2)])
+    for row, data in zip(found, drawn, strict=True):
         estimate = np.linalg.lstsq(data[:, :3], 2.0 * data[:, 3], rcond=None)[0]
         assert row[0] == pytest.approx(estimate @ estimate, rel=1e-10)
