@@ -97,24 +97,26 @@ class LocalMaps(NamedTuple):
     maps: FloatArray
     shifts: FloatArray
 
+    @classmethod
+    def of_steps(
+        cls, grams: FloatArray, moments: FloatArray, step: float, local_steps: int
+    ) -> LocalMaps:
+        """The maps of ``local_steps`` >= 1 gradient steps, by repeated squaring.
+
+        ``grams`` (m, d, d), ``moments`` (m, d) and ``step`` as in `quadratic_rounds`.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            one = done = cls(np.eye(moments.shape[1]) - step * grams, step * moments)
+            for digit in f"{local_steps:b}"[1:]:
+                done = done.then(done)
+                if digit == "1":
+                    done = done.then(one)
+        return done
+
     def then(self, other: LocalMaps) -> LocalMaps:
         """These maps, and the other ones after them."""
         moved = (other.maps @ self.shifts[:, :, None])[:, :, 0]
         return LocalMaps(other.maps @ self.maps, moved + other.shifts)
-
-
-def local_maps(grams: FloatArray, moments: FloatArray, step: float, local_steps: int) -> LocalMaps:
-    """The maps of ``local_steps`` >= 1 gradient steps, by repeated squaring.
-
-    ``grams`` (m, d, d), ``moments`` (m, d) and ``step`` as in `quadratic_rounds`.
-    """
-    with np.errstate(over="ignore", invalid="ignore"):
-        one = done = LocalMaps(np.eye(moments.shape[1]) - step * grams, step * moments)
-        for digit in f"{local_steps:b}"[1:]:
-            done = done.then(done)
-            if digit == "1":
-                done = done.then(one)
-    return done
 
 
 def run_rounds(
@@ -127,7 +129,7 @@ def run_rounds(
     goal: float = 0.0,
     least: int = 0,
 ) -> FloatArray:
-    """`quadratic_rounds` of checked arguments, with `local_maps` that several starts may share."""
+    """`quadratic_rounds` of checked arguments, with maps that several starts may share."""
     errors = np.empty(n_rounds + 1)
     n_set = _rounds(
         np.ascontiguousarray(grams),
@@ -195,5 +197,5 @@ def quadratic_rounds(
     """
     if not (optima**2).sum(axis=1).min() > 0.0:
         raise InvalidParameter("optima must hold no zero vector: errors are relative to them")
-    maps = local_maps(grams, moments, step, local_steps)
+    maps = LocalMaps.of_steps(grams, moments, step, local_steps)
     return run_rounds(grams, moments, optima, start, maps, n_rounds, goal, least)

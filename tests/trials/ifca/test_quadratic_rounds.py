@@ -7,7 +7,7 @@ import pytest
 
 from trials.experiments.odcl.linear import group_means, normalise_error, sparse_features
 from trials.ifca.options import IfcaOptions, run_ifca_options
-from trials.ifca.quadratic_rounds import local_maps, quadratic_rounds
+from trials.ifca.quadratic_rounds import LocalMaps, quadratic_rounds
 from trials.models.clients import ClientData
 
 
@@ -54,7 +54,7 @@ def test_the_models_are_those_of_ifca_on_the_samples(rounds):
 def test_local_maps_are_so_many_gradient_steps(steps):
     _, _, _, x, y = problem()
     grams, moments = x.transpose(0, 2, 1) @ x / 30, np.einsum("ind,in->id", x, y) / 30
-    maps, shifts = local_maps(grams, moments, 0.1, steps)
+    maps, shifts = LocalMaps.of_steps(grams, moments, 0.1, steps)
     start = np.random.default_rng(2).standard_normal(moments.shape)
     for i, theta in enumerate(start):
         expected = maps[i] @ theta + shifts[i]
