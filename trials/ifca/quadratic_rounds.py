@@ -118,32 +118,31 @@ class LocalMaps(NamedTuple):
         moved = (other.maps @ self.shifts[:, :, None])[:, :, 0]
         return LocalMaps(other.maps @ self.maps, moved + other.shifts)
 
-
-def run_rounds(
-    grams: FloatArray,
-    moments: FloatArray,
-    optima: FloatArray,
-    start: FloatArray,
-    maps: LocalMaps,
-    n_rounds: int,
-    goal: float = 0.0,
-    least: int = 0,
-) -> FloatArray:
-    """`quadratic_rounds` of checked arguments, with maps that several starts may share."""
-    errors = np.empty(n_rounds + 1)
-    n_set = _rounds(
-        np.ascontiguousarray(grams),
-        np.ascontiguousarray(moments),
-        np.ascontiguousarray(maps.maps),
-        np.ascontiguousarray(maps.shifts),
-        np.ascontiguousarray(optima),
-        np.array(start, dtype=np.float64),
-        goal,
-        least,
-        errors,
-    )
-    errors[np.isnan(errors)] = np.inf
-    return errors[:n_set]
+    def run(
+        self,
+        grams: FloatArray,
+        moments: FloatArray,
+        optima: FloatArray,
+        start: FloatArray,
+        n_rounds: int,
+        goal: float = 0.0,
+        least: int = 0,
+    ) -> FloatArray:
+        """`quadratic_rounds` with these maps, which several starts may share, unchecked."""
+        errors = np.empty(n_rounds + 1)
+        n_set = _rounds(
+            np.ascontiguousarray(grams),
+            np.ascontiguousarray(moments),
+            np.ascontiguousarray(self.maps),
+            np.ascontiguousarray(self.shifts),
+            np.ascontiguousarray(optima),
+            np.array(start, dtype=np.float64),
+            goal,
+            least,
+            errors,
+        )
+        errors[np.isnan(errors)] = np.inf
+        return errors[:n_set]
 
 
 @validated(
@@ -198,4 +197,4 @@ def quadratic_rounds(
     if not (optima**2).sum(axis=1).min() > 0.0:
         raise InvalidParameter("optima must hold no zero vector: errors are relative to them")
     maps = LocalMaps.of_steps(grams, moments, step, local_steps)
-    return run_rounds(grams, moments, optima, start, maps, n_rounds, goal, least)
+    return maps.run(grams, moments, optima, start, n_rounds, goal, least)

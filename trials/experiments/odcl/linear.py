@@ -60,7 +60,7 @@ from trials.clustering.selection import (
     recovery_interval,
 )
 from trials.experiments.odcl.one_shot import same_partition
-from trials.ifca.quadratic_rounds import LocalMaps, quadratic_rounds, run_rounds
+from trials.ifca.quadratic_rounds import LocalMaps, quadratic_rounds
 from trials.kernel import inner_kernel, kernel
 from trials.local_erm import least_squares
 from trials.local_erm.factors import cholesky, solve_upper
@@ -428,7 +428,7 @@ def _several_starts(params: Params, rng: np.random.Generator) -> list[float]:
         found.centers[0].copy(),
     )
     maps = LocalMaps.of_steps(grams, moments, params["step"], params["local_steps"])
-    after = [run_rounds(grams, moments, own, start, maps, params["T"])[-1] for start in starts]
+    after = [maps.run(grams, moments, own, start, params["T"])[-1] for start in starts]
     return [normalise_error(group_means(fits, found.labels[0]), own), *map(float, after)]
 
 
