@@ -10641,6 +10641,27 @@ MEANINGS: tuple[Meaning, ...] = (
         "trials/networks/test_femnist",
         missed=True,
     ),
+    Meaning(
+        "trials/run/normal_kernels.py",
+        "first = LANES - n_spare",
+        "first = 0",
+        "numbers that were read are read again in the place of those that are left",
+        "trials/run/test_normal_kernels",
+    ),
+    Meaning(
+        "trials/run/normal_kernels.py",
+        "(0.5 * np.pi)",
+        "(0.25 * np.pi)",
+        "angles fill one half of the circle",
+        "trials/run/test_normal_kernels",
+    ),
+    Meaning(
+        "trials/run/normal_kernels.py",
+        "_CENTRE = 1.0 - 2.0**-53",
+        "_CENTRE = 1.0 - 2.0**-52",
+        "uniform numbers are not those of the middle of their cells",
+        "trials/run/test_normal_kernels",
+    ),
 )
 
 
