@@ -39,6 +39,7 @@ from verify.stored import (
     claim_document,
     claim_documents,
     holds_benchmarks,
+    read_commands,
     read_time,
     report_damage,
     summary,
@@ -219,8 +220,7 @@ def _add_commands(store: RunStore, commands: Sequence[str]) -> list[str]:
     So a run that was stopped, or that was extended, still names the command that began it.  A
     command that is given again, such as ``resume``, is named once.
     """
-    known = store.document("run", "commands", dict[str, list[str]])
-    said = list(summary(store).get("commands", []) if known is None else known["commands"])
+    said = read_commands(store)
     said += [command for command in commands if command not in said]
     store.put_document("run", "commands", {"commands": said})
     return said

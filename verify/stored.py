@@ -75,6 +75,10 @@ class _Time(TypedDict):
     wall_seconds: Annotated[float, Meta(ge=0)]
 
 
+class _Commands(TypedDict):
+    commands: list[str]
+
+
 class _Mutant(TypedDict, total=False):
     kind: Required[str]
     mutant: Required[str]
@@ -157,6 +161,19 @@ def read_time(store: RunStore) -> _Time | None:
     if found is None and "started" in known:
         return _Time(started=known["started"], wall_seconds=known.get("wall_seconds", 0.0))
     return found
+
+
+def read_commands(store: RunStore) -> list[str]:
+    """The commands that made a run, none where nobody has worked on it.
+
+    A run that was made before this was recorded has those of its summary.
+
+    Raises
+    ------
+    StoreError : A document that is damaged, or not of this form.
+    """
+    found = store.document("run", "commands", _Commands)
+    return list(summary(store).get("commands", []) if found is None else found["commands"])
 
 
 def read_planned(store: RunStore) -> list[str] | None:

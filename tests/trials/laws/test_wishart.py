@@ -295,14 +295,20 @@ def test_thinning_by_limits_changes_no_law(monkeypatch, k, copies, n, far):
 
     found = draw(0)
 
-    def no_limit(_alive, _own, _squares, _rounding, _sigma, _n, tail):
+    called = []
+
+    def no_limit(_alive, own, _squares, _rounding, _sigma, _n, tail):
+        called.append(own)
         tail[:] = 1.0
         return float(k)
 
     monkeypatch.setattr(wishart, "_limit_tails", no_limit)
     monkeypatch.setattr(wishart, "_log_tail_limit", lambda *_: 0.0)
+    thinned = wishart.thinned_label_counts
+    monkeypatch.setattr(wishart, "thinned_label_counts", getattr(thinned, "py_func", thinned))
     monkeypatch.setitem(globals(), "label_counts", getattr(label_counts, "py_func", label_counts))
     plain = draw(10_000)
+    assert len(called) == 300 * k
     for a in range(k):
         assert found[a].sum() - found[a].max() > 100
         assert same_law(found[a], plain[a])
