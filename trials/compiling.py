@@ -147,7 +147,7 @@ class LowerKernel(_typed_passes.NativeLowering):  # type: ignore[misc]
 
 @_machinery.register_pass(mutates_CFG=True, analysis_only=False)
 class LowerInner(_typed_passes.NativeLowering):  # type: ignore[misc]
-    """Make what kernels are linked with."""
+    """Make the form of a function that kernels are linked with."""
 
     _name = "lower_inner"
 

@@ -334,7 +334,7 @@ def _draw_directions(
 
 @inner_kernel
 def _count_moved(counts: IntArray, out: FloatArray) -> bool:
-    """Clients (k,) of other clusters that each model receives; returns whether there are any."""
+    """Count the clients (k,) of other clusters that each model receives: are there any?"""
     found = False
     for j in range(out.size):
         out[j] = -counts[j, j]

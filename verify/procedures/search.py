@@ -329,7 +329,7 @@ class Search(Procedure):
         return proved if proved is not None and self._is_of_all(proposition) else None
 
     def _is_of_all(self, proposition: Proposition) -> bool:
-        """Whether a proposition says what the search tries, at the points that are looked at.
+        """Whether a proposition and the search agree at the points that are looked at.
 
         It is false where no point meets the assumptions, where the proposition is of fewer points,
         such as those of a narrower condition, or of none of them, and where a side has no value at

@@ -24,7 +24,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import scipy
 
 from bounds.ifca import figure_3 as bf
 from bounds.statement import Statement
@@ -35,6 +34,7 @@ from verify.claim import claim, row, table
 from verify.claims.ifca.random_starts import UNSCALED
 from verify.claims.odcl.sides import power_law
 from verify.claims.restart_curves import restart_curve, restart_figure
+from verify.decisions.comparisons import exact_share_limits
 from verify.decisions.means import INDICATOR, SHARE
 from verify.evidence import EvidenceTable, Series, Verdict
 from verify.procedures.base import (
@@ -148,12 +148,12 @@ def _shown(observed: Sequence[Observed]) -> list[Observed]:
 def _row(o: Observed) -> list[float]:
     cell, kept = o.params, ~o.table.failed
     n_good = int((_success(o.table, cell)[kept] > 0).sum())
-    limits = scipy.stats.binomtest(n_good, o.table.n_trials).proportion_ci(0.95)
+    limits = exact_share_limits(n_good, o.table.n_trials, 0.025)
     numbers = [float(cell[name]) for name in ("norm", "sigma", "m", "n")]
     oracle = o.table["oracle_dist"][kept] / cell["sigma"]
     return [
         *numbers, float(o.table.n_trials), n_good / o.table.n_trials,
-        float(limits.low), float(limits.high), float(oracle.mean()),
+        *limits, float(oracle.mean()),
         float(o.table["stability_limit"][kept].mean()),
         float(o.table["start_dist"][kept].mean()),
     ]  # fmt: skip

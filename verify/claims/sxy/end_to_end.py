@@ -22,7 +22,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import scipy
 
 from bounds.statement import Statement
 from bounds.sxy.end_to_end import (
@@ -36,6 +35,7 @@ from trials.experiments.sxy.end_to_end import END_TO_END as EXPERIMENT
 from trials.run.cell import Params
 from trials.run.store import Table
 from verify.claim import claim
+from verify.decisions.comparisons import exact_share_limits
 from verify.decisions.means import INDICATOR, SHARE
 from verify.evidence import EvidenceTable, Figure, Series
 from verify.procedures.base import Observed, Presentation, Profile, Sampling
@@ -149,11 +149,9 @@ def _success_by_clients(observed: Sequence[Observed]) -> Presentation:
         n_clients = float(EXPERIMENT.check(o.params)["M"])
         for name, column in (("both phases", "fail_both"), ("a random start", "fail_random")):
             n_successful = int(o.table.n_trials - o.table[column].sum())
-            limits = scipy.stats.binomtest(n_successful, o.table.n_trials).proportion_ci(
-                0.95, "exact"
-            )
+            limits = exact_share_limits(n_successful, o.table.n_trials, 0.025)
             share = n_successful / float(o.table.n_trials)
-            found.setdefault(name, []).append((n_clients, share, limits.low, limits.high))
+            found.setdefault(name, []).append((n_clients, share, *limits))
     series = [
         Series(
             label=name,

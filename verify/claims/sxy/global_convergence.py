@@ -25,7 +25,6 @@ from dataclasses import replace
 from itertools import product
 
 import numpy as np
-import scipy
 import sympy as sp
 
 from bounds.statement import Statement, evaluate
@@ -51,6 +50,7 @@ from verify.claim import Finding, claim, row, table
 from verify.claims.common import Point, explicit
 from verify.claims.restart_curves import restart_curve, restart_figure
 from verify.claims.searching import Constants, generous, search
+from verify.decisions.comparisons import exact_share_limits
 from verify.decisions.domain import Interval, IntRange, LogInterval
 from verify.decisions.means import SHARE
 from verify.decisions.measures import DIFFERENCE
@@ -376,14 +376,12 @@ def _starts_by_cell(observed: Sequence[Observed]) -> Presentation:
             continue
         n_made = successful.size * _STARTS
         # One problem's starts are alike, so the trials count and not the starts.
-        some = scipy.stats.binomtest(int((successful > 0).sum()), successful.size).proportion_ci(
-            0.95
-        )
+        some = exact_share_limits(int((successful > 0).sum()), successful.size, 0.025)
         rows.append(
             [
                 float(cell["d"]), float(cell["k"]), float(successful.size),
                 float(successful.sum() / n_made), float(np.mean(successful > 0)),
-                float(some.low), float(some.high), float(inside.sum()),
+                *some, float(inside.sum()),
             ]
         )  # fmt: skip
         series.append(restart_curve(f"$d={cell['d']}$, $k={cell['k']}$", successful, _STARTS))
@@ -525,11 +523,11 @@ def _failures(observed: Sequence[Observed]) -> Presentation:
     rows = []
     for o in observed:
         failed = [o.table[f"fail_{name}"] for name in ("phases", "once", "best")]
-        limits = scipy.stats.binomtest(int(failed[1].sum()), o.table.n_trials).proportion_ci(0.95)
+        limits = exact_share_limits(int(failed[1].sum()), o.table.n_trials, 0.025)
         rows.append(
             [
                 *(float(o.params[name]) for name in ("d", "k", "fresh")), float(o.table.n_trials),
-                *(float(f.sum()) for f in failed), float(limits.low), float(limits.high),
+                *(float(f.sum()) for f in failed), *limits,
             ]
         )  # fmt: skip
     table = EvidenceTable(
