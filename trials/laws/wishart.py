@@ -499,16 +499,16 @@ def thinned_label_counts(
         nearest = _log_tail_limit(
             squares[own], _nearest_rival(alive, own, squares), rounding, sigma, n
         )
-        rough = (alive.size - 1) * math.exp(nearest)
+        rough = min((alive.size - 1) * math.exp(nearest), chances[a])
         if rough < _DRAW_ALL:
-            left = rng.binomial(left, min(rough / chances[a], 1.0))
+            left = rng.binomial(left, rough / chances[a])
             if left == 0:
                 continue
         else:
             rough = chances[a]
-        limit = _limit_tails(alive, own, squares, rounding, sigma, n, work.tail)
+        limit = min(_limit_tails(alive, own, squares, rounding, sigma, n, work.tail), rough)
         if limit < _DRAW_ALL:
-            left = rng.binomial(left, min(limit / rough, 1.0))
+            left = rng.binomial(left, limit / rough)
             if left == 0:
                 continue
         else:
@@ -633,7 +633,7 @@ def count_joining(
         if left == 0:
             continue
         chance = math.exp(log_tail(x, float(n)))
-        if sizes[a] * chance > max_candidates:
+        if k > 2 and sizes[a] * chance > max_candidates:  # of two models none is drawn
             return False
         left = rng.binomial(left, min(chance / limit, 1.0))
         if k == 2:

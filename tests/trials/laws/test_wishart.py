@@ -130,6 +130,34 @@ def test_too_many_candidates_to_join_a_model_are_refused():
     assert not done
 
 
+def test_of_two_models_any_number_of_clients_joins_one():
+    """Their number is one binomial draw, with the F law's probability.  8 deviations: p < 1e-14."""
+    theta_star, theta = np.array([[0.0], [1.0]]), np.array([[0.25], [0.9]])
+    x, _ = pw.margin(theta[1], theta[0], theta_star[1], 1.0)
+    p, size = math.exp(pw.log_tail(x, 9.0)), 10**9
+    assert 0.1 < p < 0.5
+    done, joining = draw_joining(theta, theta_star, np.array([1, size]), 1.0, 9, 10, cap=1e3)
+    assert done
+    assert abs(joining[0] - size * p) < 8 * math.sqrt(size * p)
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+def test_all_clients_that_passed_an_exact_limit_are_wrong(copies):
+    """Their chance was that of a wrong label, which is below the limits from distances."""
+    centres = np.array([[0.0, 0.0], *[[2.0, 0.0]] * copies])
+    theta = centres + np.array([[0.3, 0.2], *[[0.0, -0.4]] * copies])
+    k, n, sigma = len(theta), 12, 0.8
+    x, _ = pw.margin(theta[0], theta[1], centres[0], sigma)
+    chances = np.array([math.exp(pw.log_tail(x, float(n))), *[1.0] * copies])
+    assert 1e-6 < chances[0] < 1e-3
+    counts, rng = np.empty((k, k), np.int64), np.random.default_rng(1)
+    sizes, passed = np.full(k, 10**6), np.array([500, *[0] * copies])
+    assert wishart.thinned_label_counts(
+        theta, centres, sizes, sigma, n, CAP, rng, chances, passed, counts
+    )
+    np.testing.assert_array_equal(counts[0, :2], [10**6 - 500, 500])
+
+
 @pytest.mark.statistical
 def test_thinning_and_direct_draws_agree():
     """A duplicate of each model changes nothing but forces Q over the branch point or not."""
