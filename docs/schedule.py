@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 BATCH_SECONDS = 0.25
 #: Seconds of the one process that hands out a batch and commits a block (`-e bench -- executors`).
-SECONDS_OF_A_BATCH, SECONDS_OF_A_BLOCK = 3e-3, 0.9e-3
+SECONDS_OF_A_BATCH, SECONDS_OF_A_BLOCK = 3e-3, 0.2e-3
 WORKERS = (1, 2, 8, 32, 128, 512, 1000)
 
 

@@ -320,7 +320,7 @@ def _iterate_options(
             raise InvalidParameter(
                 "rng=None must be a Generator where subsets or batches are drawn"
             )
-        rng = np.random.default_rng(0)  # the kernel requires one and does not use it
+        rng = np.random.default_rng(0)  # nobody reads it
     models = starts.copy()
     labels = np.full((n_runs, m), -1, dtype=np.int64)
     if known is not None:

@@ -252,7 +252,7 @@ def refuse_other_code(store: RunStore, wanted: Iterable[Experiment]) -> None:
 
 
 #: A finished block waits no longer for the others of its commit.  A process that is killed loses
-#: what finished in this time, and one that is interrupted loses nothing that has finished.
+#: what finished in this time, and one that is interrupted loses nothing that has arrived.
 SECONDS_BETWEEN_COMMITS = 0.25
 MOST_BYTES_HELD = 1 << 24  # of blocks that wait for a commit
 
