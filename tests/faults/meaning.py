@@ -10662,6 +10662,22 @@ MEANINGS: tuple[Meaning, ...] = (
         "uniform numbers are not those of the middle of their cells",
         "trials/run/test_normal_kernels",
     ),
+    Meaning(
+        "trials/laws/wishart.py",
+        "if k > 2 and sizes[a] * chance > max_candidates:",
+        "if sizes[a] * chance > max_candidates:",
+        "many clients that join one of two models are refused, though none is drawn",
+        "trials/laws/test_wishart",
+        missed=True,
+    ),
+    Meaning(
+        "trials/laws/wishart.py",
+        "rough = min((alive.size - 1) * math.exp(nearest), chances[a])",
+        "rough = (alive.size - 1) * math.exp(nearest)",
+        "clients that passed a limit below that of the distances are thinned twice",
+        "trials/laws/test_wishart",
+        missed=True,
+    ),
 )
 
 
