@@ -68,8 +68,10 @@ _lock = threading.RLock()
 _codes: dict[tuple[str, ...], tuple[tuple[sources.Source, ...], Code]] = {}
 _loaded: dict[str, Any] = {}
 _told: set[str] = set()
-#: Experiment -> itself, its digest, and its modules with their specs at the last look at the files.
-_seen: dict[str, tuple[Experiment, str, tuple[str, ...], tuple[Any, ...]]] = {}
+#: Experiment -> itself and its modules.
+_written: dict[str, tuple[Experiment, tuple[str, ...]]] = {}
+#: Modules -> their digest, and all modules of the code with their specs at the last look at files.
+_seen: dict[tuple[str, ...], tuple[str, tuple[str, ...], tuple[Any, ...]]] = {}
 
 
 def _modules(experiment: Experiment) -> tuple[str, ...]:
@@ -96,20 +98,29 @@ def code_of(experiment: Experiment) -> Code:
 
 
 def digest_after_block(experiment: Experiment) -> str:
-    """The digest of `code_of`, for a block that this process sends, computes or receives.
+    """The digest of `code_of`, for a block that this process sends, computes or receives."""
+    with _lock:
+        known, modules = _written.get(experiment.name, (None, ()))
+        if known is not experiment:
+            modules = _modules(experiment)
+            _written[experiment.name] = experiment, modules
+        return digest_of_modules(modules)
+
+
+def digest_of_modules(modules: tuple[str, ...]) -> str:
+    """The digest of `code_of_modules`, for one message of many.
 
     Only an import makes a mixture.  So the files are looked at again only where a module of the
     code was imported since the last look: a look is one call of the file system a module.
     """
     with _lock:
-        seen = _seen.get(experiment.name)
-        if seen is not None and seen[0] is experiment:
-            _, digest, names, specs = seen
+        if modules in _seen:
+            digest, names, specs = _seen[modules]
             if all(map(is_, map(_spec, names), specs)):
                 return digest
-        digest = code_of(experiment).digest
-        names = tuple(known.name for known in _codes[_modules(experiment)][0])
-        _seen[experiment.name] = experiment, digest, names, tuple(map(_spec, names))
+        digest = code_of_modules(modules).digest
+        names = tuple(known.name for known in _codes[modules][0])
+        _seen[modules] = digest, names, tuple(map(_spec, names))
         return digest
 
 

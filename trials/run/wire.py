@@ -28,6 +28,7 @@ from trials.run.provenance import (
     code_of_modules,
     differences,
     digest_after_block,
+    digest_of_modules,
     enumerate_few,
 )
 from trials.run.store.limits import is_label
@@ -120,7 +121,7 @@ def pack_call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> bytes
         raise InvalidParameter(
             f"the arguments of {module}.{name} must be picklable ({error})"
         ) from None
-    message = _Call(origin_of(module), name, code_of_modules((module,)).digest, packed)
+    message = _Call(origin_of(module), name, digest_of_modules((module,)), packed)
     return pickle.dumps((PROTOCOL, message))
 
 
@@ -264,9 +265,8 @@ def _run_blocks(wanted: _Blocks, here: str) -> _Reply:
 
 def _call(wanted: _Call, here: str) -> _Reply:
     module = load(wanted.origin)
-    code = code_of_modules((module.__name__,))
-    if code.digest != wanted.digest:
-        return _Reply(here, other_code=dict(code.parts))
+    if digest_of_modules((module.__name__,)) != wanted.digest:
+        return _Reply(here, other_code=dict(code_of_modules((module.__name__,)).parts))
     function: Any = module
     for name in wanted.function.split("."):
         function = getattr(function, name)

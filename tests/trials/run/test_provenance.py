@@ -18,12 +18,13 @@ import trials.experiments  # noqa: F401  (registers every experiment)
 from tests.trials.toys import TOY
 from trials import sources
 from trials.run import provenance
+from trials.run.cell import cell_number
 from trials.run.engine import Demand, ensure
 from trials.run.executors import Task, make_executor
 from trials.run.experiment import experiment
 from trials.run.origin import load_file
 from trials.run.store import RunStore, StoreError
-from trials.run.wire import answer, pack_blocks
+from trials.run.wire import answer, pack_blocks, pack_call, unpack_value
 
 ROOT = Path(__file__).parents[3]
 
@@ -266,6 +267,22 @@ def test_a_module_that_is_imported_again_is_looked_at_again(monkeypatch):
     monkeypatch.setattr(again, "__spec__", ModuleSpec("trials.run.streams", None))
     with pytest.raises(provenance.ExecutorError, match=r"streams\.py changed on disk"):
         provenance.digest_after_block(TOY)
+
+
+def test_the_files_of_a_called_module_are_looked_at_once_between_two_imports(monkeypatch):
+    """Each of the hundreds of calls of a run looked at all files of the program, on both sides."""
+    monkeypatch.setattr(provenance, "_seen", {})
+    find, looks = sources.find_changed, []
+    monkeypatch.setattr(sources, "find_changed", lambda found: looks.append(1) or find(found))
+    message = pack_call(cell_number, ({"m": 3},))
+    assert unpack_value(cell_number, answer(message)) == cell_number({"m": 3})
+    assert pack_call(cell_number, ({"m": 3},)) == message
+    assert len(looks) == 1
+    again = ModuleType("trials.run.cell")
+    again.__spec__ = ModuleSpec("trials.run.cell", None)
+    monkeypatch.setitem(sys.modules, "trials.run.cell", again)
+    assert pack_call(cell_number, ({"m": 3},)) == message
+    assert len(looks) == 2  # another module of that name was imported
 
 
 def test_another_experiment_of_the_same_name_has_the_digest_of_its_own_code():
