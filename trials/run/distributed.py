@@ -144,18 +144,13 @@ class DistributedExecutor(Executor):
     @property
     def capacity(self) -> int:  # type: ignore[override]
         """Blocks ahead: three batches for every thread, for any length of a batch."""
-        size = self._batch_size(self._buffer[-1]) if self._buffer else self._last_size
-        return 3 * self._n_threads * size
+        if self._buffer:
+            seconds = self._costs.seconds(self._buffer[-1])
+            if seconds is not None:
+                self._last_size = max(1, min(MAX_BATCH, int(BATCH_SECONDS / max(seconds, 1e-6))))
+        return 3 * self._n_threads * self._last_size
 
     _last_size = 1
-
-    def _batch_size(self, task: Task) -> int:
-        seconds = self._costs.seconds(task)
-        if seconds is None:
-            return 1
-        size = max(1, min(MAX_BATCH, int(BATCH_SECONDS / max(seconds, 1e-6))))
-        self._last_size = size
-        return size
 
     def submit(self, task: Task) -> None:
         if self._closed:
@@ -165,15 +160,10 @@ class DistributedExecutor(Executor):
     def _flush(self) -> None:
         """Send batches until every thread has one to compute and one ahead."""
         while self._buffer and len(self._flying) < 2 * self._n_threads:
-            first = self._buffer[0]
             # towards the end of the work the batches shrink, so that no thread is left idle
             share = -(-len(self._buffer) // (2 * self._n_threads - len(self._flying)))
-            size = min(self._batch_size(first), share)
-            batch: list[Task] = []
-            while self._buffer and len(batch) < size:
-                if self._buffer[0].experiment is not first.experiment:
-                    break
-                batch.append(self._buffer.popleft())
+            size = self._costs.count_first(self._buffer, BATCH_SECONDS, min(MAX_BATCH, share))
+            batch = [self._buffer.popleft() for _ in range(size)]
             self._send(batch, pack_blocks(batch))
 
     def _send(self, job: Sequence[Task] | Call[Any], message: bytes) -> None:

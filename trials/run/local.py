@@ -170,14 +170,9 @@ class ProcessExecutor(Executor):
         if not isinstance(first, Task):
             return first
         share = -(-len(self._queue) // (2 * self.n_workers))
-        seconds = self._costs.seconds(first)
-        most = 1 if seconds is None else int(_SECONDS_IN_MESSAGE / max(seconds, 1e-6))
-        size = max(1, min(most, share, _MOST_IN_MESSAGE))
-        blocks: list[Task] = []
-        for job in islice(self._queue, size):
-            if not isinstance(job, Task) or job.experiment is not first.experiment:
-                break
-            blocks.append(job)
+        most = min(share, _MOST_IN_MESSAGE)
+        size = self._costs.count_first(self._queue, _SECONDS_IN_MESSAGE, most)
+        blocks = [job for job in islice(self._queue, size) if isinstance(job, Task)]
         return blocks, pack_blocks(blocks)
 
     def _count(self, message: bytes) -> None:

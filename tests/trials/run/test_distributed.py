@@ -27,7 +27,7 @@ from trials.checks import InvalidParameter
 from trials.run import distributed, wire
 from trials.run.block import BlockResult, Task, check_result, simulate_block
 from trials.run.costs import Costs
-from trials.run.distributed import BATCH_SECONDS, MAX_BATCH, DistributedExecutor
+from trials.run.distributed import BATCH_SECONDS, DistributedExecutor
 from trials.run.engine import Demand, ensure
 from trials.run.executor import Call
 from trials.run.executors import ExecutorError, Traffic, make_executor
@@ -427,19 +427,6 @@ def test_batches_follow_the_cost_and_save_messages(cluster, tmp_path):
     assert traffic.n_bytes / traffic.n_blocks < 2_000  # 256 of them are values
 
 
-def test_costs_are_the_declared_ones_or_a_running_mean():
-    costs = Costs()
-    task = _task()
-    assert costs.seconds(task) is None
-    for seconds in (10.0, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1):  # the first one compiled
-        costs.measured(task, seconds)
-    assert 0.1 <= costs.seconds(task) < 0.2
-    declared = replace(task, experiment=replace(TOY, cost=lambda params: 0.25))
-    assert costs.seconds(declared) == 0.25 * 16
-    broken = replace(task, experiment=replace(TOY, cost=lambda params: float("nan")))
-    assert costs.seconds(broken) == costs.seconds(task)
-
-
 def test_work_is_the_time_of_the_own_thread():
     """A block that waits has little work, so that its batches stay large."""
 
@@ -462,7 +449,8 @@ def test_batches_are_sized_by_work():
     blocks = tuple((cell, block, slow) for cell, block, _ in reply.blocks)
     executor._take("future", pickle.dumps(replace(reply, blocks=blocks)), None)
     assert executor._costs.seconds(_task()) == 0.001
-    assert executor._batch_size(_task()) == min(MAX_BATCH, int(BATCH_SECONDS / 0.001))
+    executor._n_threads, executor._buffer = 2, deque([_task()])
+    assert executor.capacity == 3 * 2 * int(BATCH_SECONDS / 0.001)
 
 
 def test_a_batch_holds_blocks_of_one_experiment(monkeypatch):
