@@ -15,13 +15,14 @@ any factor.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import sympy as sp
 
 from bounds.statement import Statement, Term
-from verify.mutation.mutants import Mutant, absorbs, asks_more_when_larger, power_of, with_term
+from verify.mutation.mutants import Mutant, absorbs, asks_more_when_larger, multiplied, power_of
 
 #: Inserted factors, the smaller ones first.  Each is 1 at s = 1 and at most s.  The logarithm has a
 #: limit, because a parameter may lie below one in another cell.
@@ -50,7 +51,8 @@ def insertions(
                 yield Mutant(
                     name=f"term {term.name}: {_VERBS[multiplies]} {form.format(name)}",
                     kind="meaning",
-                    statement=with_term(statement, term.name, term.expr * multiplier),
+                    original=statement,
+                    change=partial(multiplied, name=term.name, factor=multiplier),
                     multiplier=multiplier,
                     term=term.name,
                     symbol=counts[name],
@@ -75,7 +77,7 @@ def smaller_forms(mutant: Mutant) -> list[str]:
     Nothing where this is no insertion of a whole symbol, or the statement is no bound: a law may be
     wrong by the root of k, and right by k.
     """
-    if mutant.symbol is None or mutant.statement.relation not in (r"\le", r"\ge"):
+    if mutant.symbol is None or mutant.original.relation not in (r"\le", r"\ge"):
         return []
     head, _, form = mutant.name.rpartition(" ")
     if form != mutant.symbol.name:

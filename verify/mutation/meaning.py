@@ -24,6 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -96,7 +97,8 @@ def change_meaning(statement: Statement, points: Sequence[Point]) -> list[Mutant
             Mutant(
                 name=f"term {term.name}: {name}",
                 kind="meaning",
-                statement=with_term(statement, term.name, changed),
+                original=statement,
+                change=partial(with_term, name=term.name, expr=changed),
                 multiplier=sp.Integer(1),
                 term=term.name,
             )
@@ -109,7 +111,8 @@ def change_meaning(statement: Statement, points: Sequence[Point]) -> list[Mutant
             Mutant(
                 name=f"failure probability: {name}",
                 kind="meaning",
-                statement=replace(statement, failure=changed),
+                original=statement,
+                change=partial(replace, failure=changed),
                 multiplier=sp.Integer(1),
             )
             for name, changed in changes_of(statement, statement.failure, roles)
@@ -226,7 +229,8 @@ def _largest_term(statement: Statement) -> Iterator[Mutant]:
     yield Mutant(
         name="the largest of the terms for their sum",
         kind="meaning",
-        statement=replace(statement, terms=(largest,)),
+        original=statement,
+        change=partial(replace, terms=(largest,)),
         multiplier=sp.Integer(1),
     )
 

@@ -22,9 +22,9 @@ smaller, for the search of the nearest false statement that is refuted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache, partial
 from typing import Any, Literal
 
 import sympy as sp
@@ -62,7 +62,8 @@ class Mutant:
     ----------
     name : the change in one phrase, e.g. ``term floor: d^(1/4) more``.
     kind : the kind of change.
-    statement : the changed statement, with the id of the original.
+    original : the statement that is changed.
+    change : makes the changed statement, with the id of the original.
     multiplier : the factor by which one term or the failure probability was multiplied.  Where
         ``inside`` is true the argument of its exponential was multiplied.  It is zero for a dropped
         term.
@@ -76,7 +77,8 @@ class Mutant:
 
     name: str
     kind: Kind
-    statement: Statement
+    original: Statement
+    change: Callable[[Statement], Statement] = field(compare=False)
     multiplier: sp.Expr
     inside: bool = False
     turned: bool = False
@@ -84,11 +86,16 @@ class Mutant:
     symbol: sp.Symbol | None = None
     size: sp.Rational | None = None
 
+    @cached_property
+    def statement(self) -> Statement:
+        """The changed statement, made when it is asked for: a sample decides few of them."""
+        return self.change(self.original)
+
     @property
     def words(self) -> str:
         """The change in words, with inline math in the letters of the paper."""
         if self.kind == "quantifier" and self.symbol is not None:
-            letter = latex(self.symbol, self.statement.publication.notation)
+            letter = latex(self.symbol, self.original.publication.notation)
             return f"for every ${letter}$ in its box, not for one"
         if self.kind in ("failure", "quantifier", "meaning", *CONDITIONS):
             return self.name
@@ -100,11 +107,13 @@ class Mutant:
         size = float(self.size)
         if self.symbol is None:
             return f"{size:.3g} times as large"
-        letter = latex(self.symbol, self.statement.publication.notation)
+        letter = latex(self.symbol, self.original.publication.notation)
+        by = f"multiplied by ${letter}^{{{size:.3g}}}$"
+        if self.inside:
+            return f"argument of the exponential {by}"
         now = power_of(self.statement.term(self.term).expr, self.symbol)
-        if self.inside or now is None:
-            place = "argument of the exponential" if self.inside else "term"
-            return f"{place} multiplied by ${letter}^{{{size:.3g}}}$"
+        if now is None:
+            return f"term {by}"
         side = "at least" if size > 0 else "at most"
         return f"exponent of ${letter}$ {side} {float(now):.3g}, not {float(now) - size:.3g}"
 
@@ -155,17 +164,42 @@ def power_of(expr: sp.Expr, symbol: sp.Symbol) -> float | None:
     >>> power_of(sp.sqrt(d / m), m), power_of(1 + m, m)
     (-0.5, None)
     """
-    log = sp.expand_log(sp.log(expr.doit()), force=True)
-    power = log.coeff(sp.log(symbol))
-    if not power.is_number or symbol in (log - power * sp.log(symbol)).free_symbols:
+    power = _power_in(_evaluated(expr), symbol)
+    return None if power is None else float(power)
+
+
+def _power_in(expr: sp.Expr, symbol: sp.Symbol) -> sp.Expr | None:
+    """`power_of`, exact.  A sum or a function of the symbol is no power of it."""
+    if symbol not in expr.free_symbols:
+        return sp.Integer(0)
+    if expr == symbol:
+        return sp.Integer(1)
+    if expr.is_Pow and expr.exp.is_number:
+        inner = _power_in(expr.base, symbol)
+        return None if inner is None else expr.exp * inner
+    if not expr.is_Mul:
         return None
-    return float(power)
+    powers = [_power_in(factor, symbol) for factor in expr.args]
+    return None if None in powers else sp.Add(*powers)
 
 
 def with_term(statement: Statement, name: str, expr: sp.Expr) -> Statement:
     """The statement with one term's expression replaced."""
     terms = tuple(Term(name=t.name, expr=expr) if t.name == name else t for t in statement.terms)
     return replace(statement, terms=terms)
+
+
+def multiplied(statement: Statement, name: str, factor: sp.Expr) -> Statement:
+    """The statement with one term multiplied by a factor."""
+    return with_term(statement, name, statement.term(name).expr * factor)
+
+
+def _multiplied_inside(
+    statement: Statement, name: str, tails: Sequence[sp.Expr], factor: sp.Expr
+) -> Statement:
+    """The statement with the arguments of some exponentials of a term multiplied by a factor."""
+    changed = {tail: sp.exp(tail.args[0] * factor) for tail in tails}
+    return with_term(statement, name, _evaluated(statement.term(name).expr).subs(changed))
 
 
 def variables(statement: Statement, expr: sp.Expr) -> list[sp.Symbol]:
@@ -182,15 +216,13 @@ def exponent_mutant(
     power = symbol**shift
     expr = _evaluated(term.expr)
     tails = tuple(t for t in expr.atoms(sp.exp) if symbol in t.free_symbols)
-    if not tails:
-        changed, place = term.expr * power, ""
-    else:
-        changed = expr.subs({tail: sp.exp(tail.args[0] * power) for tail in tails})
-        place = " in the exponent"
     return Mutant(
-        name=f"term {term.name}: {change}{place}",
+        name=f"term {term.name}: {change}{' in the exponent' if tails else ''}",
         kind="exponent",
-        statement=with_term(statement, term.name, changed),
+        original=statement,
+        change=partial(_multiplied_inside, name=term.name, tails=tails, factor=power)
+        if tails
+        else partial(multiplied, name=term.name, factor=power),
         multiplier=power,
         inside=bool(tails),
         turned=_falls_with(expr, tails) if tails else _sign(expr) < 0,
@@ -238,7 +270,8 @@ def factor_mutant(statement: Statement, term: Term, factor: sp.Rational) -> Muta
         if is_law
         else f"term {term.name}: times {factor}",
         kind="side" if is_law else "factor",
-        statement=with_term(statement, term.name, term.expr * factor),
+        original=statement,
+        change=partial(multiplied, name=term.name, factor=factor),
         multiplier=factor,
         turned=_sign(_evaluated(term.expr)) < 0,
         term=term.name,
@@ -267,7 +300,8 @@ def _without(statement: Statement, term: Term) -> Mutant:
     return Mutant(
         name=f"term {term.name}: dropped",
         kind="term",
-        statement=replace(statement, terms=kept),
+        original=statement,
+        change=partial(replace, terms=kept),
         multiplier=sp.Integer(0),
         turned=_sign(_evaluated(term.expr)) < 0,
         term=term.name,
@@ -292,12 +326,18 @@ def absorbs(statement: Statement, term: Term) -> bool:
 def _varies(expr: sp.Expr) -> bool:
     """Whether an expression has plainly different values at two points: then it is no number.
 
-    That takes a tenth of the time of `sympy.simplify`.
+    That takes a tenth of the time of `sympy.simplify`.  A logarithm may have no value at the first
+    pair of points.
     """
     symbols = sorted(expr.free_symbols, key=lambda s: s.name)
+    return any(_differs(expr, symbols, bases) for bases in ((9, 61), (29, 61)))
+
+
+def _differs(expr: sp.Expr, symbols: Sequence[sp.Symbol], bases: Sequence[int]) -> bool:
+    """Whether an expression has plainly different values at points that start at these bases."""
     values = [
         expr.evalf(subs={s: sp.Rational(base + 2 * i, 16) for i, s in enumerate(symbols)})
-        for base in (5, 9)
+        for base in bases
     ]
     if not all(value.is_Float for value in values):
         return False  # undefined there, or a sum that does not evaluate
@@ -315,7 +355,8 @@ def _failures(statement: Statement) -> Iterator[Mutant]:
         yield Mutant(
             name=f"failure probability: {name}",
             kind="failure",
-            statement=replace(statement, failure=changed),
+            original=statement,
+            change=partial(replace, failure=changed),
             multiplier=changed / delta,
         )
 
@@ -333,16 +374,12 @@ def _for_every(statement: Statement) -> Iterator[Mutant]:
         if constant.generous == "choose" or constant.symbol not in used:
             continue
         hardest = max(constant.low, _SMALLEST) if constant.generous == "high" else constant.high
-        at = {constant.symbol: sp.Rational(str(hardest))}
         side = ">=" if constant.generous == "high" else "<="
         yield Mutant(
             name=f"for every {constant.name} {side} {hardest:g}, not for one",
             kind="quantifier",
-            statement=replace(
-                statement,
-                terms=tuple(Term(name=t.name, expr=t.expr.subs(at)) for t in statement.terms),
-                failure=None if statement.failure is None else statement.failure.subs(at),
-            ),
+            original=statement,
+            change=partial(_with_constant, at={constant.symbol: sp.Rational(str(hardest))}),
             multiplier=sp.Integer(0),
             symbol=constant.symbol,
         )
@@ -350,9 +387,19 @@ def _for_every(statement: Statement) -> Iterator[Mutant]:
         yield Mutant(
             name="always, not with a failure probability",
             kind="quantifier",
-            statement=replace(statement, failure=None),
+            original=statement,
+            change=partial(replace, failure=None),
             multiplier=sp.Integer(0),
         )
+
+
+def _with_constant(statement: Statement, at: Mapping[sp.Symbol, sp.Expr]) -> Statement:
+    """The statement with constants replaced by their values in its terms and its probability."""
+    return replace(
+        statement,
+        terms=tuple(Term(name=t.name, expr=t.expr.subs(at)) for t in statement.terms),
+        failure=None if statement.failure is None else statement.failure.subs(at),
+    )
 
 
 def assumption_named(statement: Statement, name: str) -> Assumption:
@@ -390,8 +437,9 @@ def with_condition(
     return Mutant(
         name=f"condition {assumption.name}: {change}",
         kind="assumption",
-        statement=replace(
-            statement,
+        original=statement,
+        change=partial(
+            replace,
             assumptions=tuple(weaker if a is assumption else a for a in statement.assumptions),
         ),
         multiplier=sp.Integer(1),
@@ -408,7 +456,7 @@ def asks_less(mutant: Mutant, ranges: Ranges) -> bool:
     """
     if mutant.kind in ("quantifier", *CONDITIONS):
         return False
-    if mutant.kind != "failure" and mutant.statement.relation == "=":
+    if mutant.kind != "failure" and mutant.original.relation == "=":
         return False
     sizes = _range(mutant.multiplier, ranges)
     if sizes is None:
@@ -419,7 +467,7 @@ def asks_less(mutant: Mutant, ranges: Ranges) -> bool:
         larger, smaller = smaller, larger
     if mutant.kind == "failure":
         return larger
-    return smaller if mutant.statement.relation == r"\ge" else larger
+    return smaller if mutant.original.relation == r"\ge" else larger
 
 
 def _range(expr: sp.Expr, ranges: Ranges) -> tuple[float, float] | None:

@@ -163,7 +163,9 @@ def _outside(examined: Examination, own: Procedure, planted: Planted, changed: S
     dropped = with_condition(stated, assumption_named(stated, name), "dropped", right=-sp.oo)
     conditions = Conditions(examined, own)
     conditions.judge_meaning(dropped)  # it makes the cells of all weaker forms
-    judged = conditions.judge_meaning(replace(dropped, name=str(planted), statement=changed))
+    judged = conditions.judge_meaning(
+        replace(dropped, name=str(planted), change=lambda _statement: changed)
+    )
     return f"{'lost' if judged.caught else 'kept'}: {judged.outcome}, {judged.why}"
 
 

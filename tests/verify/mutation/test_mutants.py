@@ -71,6 +71,14 @@ def test_every_mutant_differs_from_the_original() -> None:
         seen.add(pair)
 
 
+def test_a_changed_statement_is_made_when_it_is_asked_for_and_once() -> None:
+    """A sample decides one of a hundred mutants."""
+    for mutant in mutants(statement(assumptions=(Assumption(name="a", left=m, right=d),))):
+        assert "statement" not in vars(mutant)
+        assert mutant.words
+        assert mutant.statement is mutant.statement != statement(), mutant.name
+
+
 def test_a_factor_that_a_constant_absorbs_is_no_mutant() -> None:
     s = statement()
     assert absorbs(s, s.terms[1])
@@ -85,6 +93,14 @@ def test_a_constant_that_every_summand_has_absorbs_a_factor() -> None:
     s = statement(terms=(Term(name="common", expr=common), Term(name="alone", expr=alone)))
     assert absorbs(s, s.terms[0])
     assert not absorbs(s, s.terms[1])
+
+
+def test_a_logarithm_without_a_value_at_the_first_points_is_told_by_the_others(monkeypatch) -> None:
+    """Of log(err / c) with doubled c: log(2 c) is no multiple of it, whatever simplify says."""
+    monkeypatch.setattr(sp, "simplify", lambda expr: sp.Integer(2))
+    nested = sp.log(err * n / (c_2 * sp.sqrt(sp.log(d)))) / n
+    s = statement(terms=(Term(name="nested", expr=nested),))
+    assert not absorbs(s, s.terms[0])
 
 
 def test_a_lower_bound_gets_larger_factors_and_an_equation_both_sides() -> None:

@@ -365,11 +365,14 @@ def test_points_of_the_search_without_a_condition_refute_its_weaker_forms(scan):
         )
 
     look = scan.conditions._fails_where_it_was_dropped
-    moved = replace(
-        scan.dropped, statement=bound(k, assumptions=(replace(WIDE, right=d / 2),)), term="wide"
-    )
-    dropped = replace(
-        moved, statement=bound(k, assumptions=(replace(WIDE, right=-sp.oo),)), term="wide"
+    moved, dropped = (
+        replace(
+            scan.dropped,
+            original=bound(k, assumptions=(replace(WIDE, right=right),)),
+            change=lambda changed: changed,
+            term="wide",
+        )
+        for right in (d / 2, -sp.oo)
     )
     assert look(moved, search()) is False  # nothing is known yet
     assert calls == []

@@ -177,6 +177,7 @@ def test_a_resized_mutant_is_the_same_change_of_another_size():
             continue
         again = resize(statement, mutant, mutant.size)
         assert again == mutant
+        assert again.statement == mutant.statement != statement
         if mutant.symbol is not None:
             assert resize(statement, mutant, mutant.size * 2).family == mutant.family
 
