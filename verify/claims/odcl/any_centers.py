@@ -24,6 +24,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -111,7 +113,16 @@ def worst_share(line: Line) -> float:
 
 
 def line_of(point: Point) -> Line:
-    """The smallest clusters of a point's shape that meet Definition 3."""
+    """The smallest clusters of a point's shape that meet Definition 3.
+
+    Both sides of a claim and its condition ask for them, and so do changed statements.
+    """
+    return _line_of(tuple(point.items()))
+
+
+@lru_cache(maxsize=512)
+def _line_of(items: tuple[tuple[str, Any], ...]) -> Line:
+    point = dict(items)
     near, far = float(point["outliers"]), float(point["others"])
     reach = (1.0 - math.sqrt(FACTOR) / point["c"]) / 2 + point["beyond"]
     values = np.array([0.0, reach, 1.0 - point["reach_back"], 1.0])

@@ -17,6 +17,8 @@ Reference. Armacki et al. 2024, Remark 23, Appendices C and D.2.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from scipy.spatial.distance import pdist
 
@@ -87,15 +89,22 @@ def coarsening(statement: Statement, profile: Profile) -> Search:
 # --- The path ------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=512)
+def _fused(points: bytes, m: int, penalty: float) -> ConvexClustering:
+    """The clustering of m points, for which both sides of a claim ask, and changed statements."""
+    return convex_clustering(np.frombuffer(points).reshape(m, -1).copy(), penalty)
+
+
 @claim("odcl.monotone-path", stated.MONOTONE_PATH)
 def monotone_path(statement: Statement, profile: Profile) -> Search:
     """Two penalties, solved one by one and proved.  A split counts as a violation."""
 
     def solved(point: Point) -> tuple[ConvexClustering, ConvexClustering]:
         points = Clustered.of(point).points
-        reach = max(float(pdist(points).max()), 1e-9) / points.shape[0]
+        m = points.shape[0]
+        reach = max(float(pdist(points).max()), 1e-9) / m
         low, high = sorted((point["first"] * reach, point["second"] * reach))
-        return convex_clustering(points, low), convex_clustering(points, high)
+        return _fused(points.tobytes(), m, low), _fused(points.tobytes(), m, high)
 
     def n_clusters(fit: ConvexClustering) -> int:
         return int(fit.labels.max()) + 1

@@ -12,7 +12,7 @@ from bounds.odcl import part_one as theorem_3
 from bounds.odcl.requirements import REQUIREMENT_KM
 from bounds.odcl.symbols import M, c, m, size_min
 from bounds.statement import Term, evaluate
-from trials.clustering.kmeans import lloyd
+from trials.clustering.kmeans import lloyd, spectral_part_one
 from trials.models.matching import overlaps
 from verify.claims.odcl import (
     any_centers,
@@ -214,6 +214,36 @@ def test_an_outlier_beside_a_large_cluster_is_a_larger_share_of_its_small_one():
     assert data.gap >= separability.center_separation(data, 14.0)
     assert 2.2 / 14.0**2 < 1 / data.sizes.min() < 4 / 14.0**2
     assert data.sizes.max() == 16 * data.sizes.min()
+
+
+@pytest.mark.parametrize("claim", ["odcl.lemma10-own", "odcl.lemma10-foreign"])
+def test_a_share_after_part_one_is_that_of_its_own_run_however_often_it_is_asked(claim):
+    """Changed statements ask at the same points, and a point is all of its coordinates."""
+    search = CLAIMS[claim].builder(CLAIMS[claim].statement, PROFILE)
+    shape = {"k": 2, "outliers": 1, "all": 0, "ratio": 1, "own": claim.endswith("own")}
+    for reach, seed in ((0.55, 3), (0.51, 3), (0.55, 4), (0.55, 3)):
+        point = {**shape, "reach": reach, "c": 12.0, "seed": seed}
+        data = kmeans.with_outliers(point)
+        fit, _ = spectral_part_one(data.points[None], 2, np.random.default_rng(seed))
+        table = overlaps(fit.labels[0], data.labels, 2)
+        own, foreign = kmeans.own_share(table), kmeans.foreign_share(table)
+        assert search.sides(point)[0] == (own if claim.endswith("own") else foreign)
+
+
+def test_a_point_of_the_path_solves_each_penalty_once(monkeypatch):
+    """0 and 1 join at 1/2, and 10 joins them at 19/6.  The unit of penalties is 10/3."""
+    solved = []
+    solve = clusterpath.convex_clustering
+    monkeypatch.setattr(
+        clusterpath,
+        "convex_clustering",
+        lambda points, penalty: solved.append(penalty) or solve(points, penalty),
+    )
+    search = CLAIMS["odcl.monotone-path"].builder(CLAIMS["odcl.monotone-path"].statement, PROFILE)
+    point = {"points": np.array([[0.0], [1.0], [10.0]]), "labels": np.array([0, 0, 1])}
+    for first, second, after, before in ((0.3, 0.03, 2, 3), (1.9, 0.3, 1, 2), (0.3, 1.9, 1, 2)):
+        assert search.sides({**point, "first": first, "second": second}) == (after, before)
+    assert sorted(round(3 * penalty / 10, 9) for penalty in solved) == [0.03, 0.3, 1.9]
 
 
 def test_the_relative_reduction_is_that_of_the_requirements():
