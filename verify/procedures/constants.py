@@ -74,6 +74,8 @@ class Constants(Procedure):
         the user choose, such as a step size.  A cell is simulated once for each.  Empty where the
         theorem leaves nothing to choose.
     proof_constants : values that the proof gives, beside which the required ones are shown.
+    verdict_alone : whether what is only shown is left out: limits of quantiles, and fits where
+        feasibility alone refutes.
     """
 
     statement: Statement
@@ -95,6 +97,7 @@ class Constants(Procedure):
     slack: float = 2.0
     margin: float = 0.1
     present: Present = nothing_to_show
+    verdict_alone: bool = False
     _known: dict[int, tuple[Params, Mapping[str, float]]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -241,6 +244,10 @@ class Constants(Procedure):
         """The same constants, calibrated as always, held out in other cells."""
         return replace(self, held_out=cells, elsewhere=(), drift={})
 
+    def without_figures(self) -> Self:
+        """The same procedure for a verdict alone."""
+        return replace(self, present=nothing_to_show, verdict_alone=True)
+
     def demands(self, store: Trials, level: float) -> list[Demand]:
         """First a pilot in every cell.  The whole budget follows unless the pilot refutes."""
         lacking = self._upto(store, self._pilot)
@@ -354,6 +361,7 @@ class Constants(Procedure):
                 slack=self.slack,
                 margin=self.margin,
                 resolution=resolvable(min(c.n_trials for c in data), level) * (1 + 1e-6),
+                verdict_alone=self.verdict_alone,
             ),
         )
 
@@ -470,12 +478,16 @@ class Constants(Procedure):
         wanted = max(cell.delta, resolvable(cell.n_trials, level))
         finite = np.where(np.isfinite(cell.statistic), cell.statistic, np.inf)
         q = float(np.quantile(finite, 1 - wanted, method="inverted_cdf"))
+        lower = upper = None
+        if not self.verdict_alone:
+            lower = quantile_lower(finite, 1 - wanted, level)
+            upper = quantile_upper(finite, 1 - wanted, level)
         return replace(
             found,
             observed=q,
             quantile=1 - wanted,
-            lower=quantile_lower(finite, 1 - wanted, level),
-            upper=quantile_upper(finite, 1 - wanted, level),
+            lower=lower,
+            upper=upper,
             ratio=ratio_of(q, bound, "at most"),
             note=f"{role}; quantile at failure probability {wanted:.2g}"
             + ("" if wanted <= cell.delta else ", the smallest that the trials resolve"),

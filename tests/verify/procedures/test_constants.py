@@ -185,6 +185,35 @@ def test_few_cells_cannot_tell_growth_from_a_shift_and_do_not_refute(tmp_path):
     assert "extrapolation REFUTED" in evidence.summary
 
 
+@pytest.mark.parametrize(
+    ("expr", "high", "verdict"),
+    [
+        (TRUE, 100.0, Verdict.SUPPORTED),
+        (TRUE, 0.25, Verdict.REFUTED),
+        (d**0 * m ** sp.Rational(-1, 2), 100.0, Verdict.INCONCLUSIVE),
+    ],
+)
+def test_a_verdict_alone_is_that_of_the_whole_decision(expr, high, verdict, tmp_path):
+    """Only limits of quantiles, and constants where none are feasible, are left out."""
+    build = claim(expr, high)
+    brief = build.without_figures()
+    with (
+        RunStore.create(tmp_path / "run.sqlite", root_seed=0, config={}) as store,
+        make_executor("serial", 1) as executor,
+    ):
+        while demands := build.demands(store, 0.05):
+            ensure(store, demands, executor)
+        whole, alone = (one.decide(store, 0.05) for one in (build, brief))
+    assert whole.verdict is alone.verdict is verdict
+    assert (whole.summary, whole.spare) == (alone.summary, alone.spare)
+    assert (whole.n_trials, whole.witness) == (alone.n_trials, alone.witness)
+    for full, short in zip(whole.cells, alone.cells, strict=True):
+        assert full.lower <= full.observed <= full.upper
+        assert short == replace(full, lower=None, upper=None)
+    assert alone.required == ({} if verdict is Verdict.REFUTED else whole.required)
+    assert whole.required
+
+
 def test_a_bound_below_the_truth_everywhere_in_its_box_is_infeasible(tmp_path):
     """Refuted after the pilot, with a trial that violates the most generous constant."""
     evidence, rounds = tried(claim(TRUE, high=0.25), tmp_path)

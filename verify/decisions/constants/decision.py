@@ -135,6 +135,7 @@ class ConstantsRules:
     min_extrapolation : how far outside the calibrated range the held-out cells must reach, for each
         drift parameter alone and for two or more jointly.  Otherwise the claim is not supported.
     kappa_floor : a required constant below it counts as this one.
+    verdict_alone : whether nothing is fitted where feasibility alone refutes.
 
     Raises
     ------
@@ -150,6 +151,7 @@ class ConstantsRules:
     resolution: float = 0.0
     min_extrapolation: float = 4.0
     kappa_floor: float = 1e-3
+    verdict_alone: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a slack that would tighten the fitted constants."""
@@ -209,7 +211,9 @@ def decide_constants(
 
     check_generous(everything, live)
     feasibility = find_feasible(everything, live, choices, level / 2)
-    tried, note = _try_choices(everything, live, choices, feasibility, drift, rules)
+    tried, note = None, ""
+    if any(feasibility.feasible) or not rules.verdict_alone:
+        tried, note = _try_choices(everything, live, choices, feasibility, drift, rules)
     reach = {}
     if tried is not None:
         reach = extrapolation_reach(everything.under(tried.calibration.choice, live), drift)
