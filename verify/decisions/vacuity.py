@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import sympy as sp
@@ -195,6 +196,18 @@ def onset(
     return Onset(log_size=high, earlier=any(found[: failing[-1]]))
 
 
+@lru_cache(maxsize=4096)
+def _kept_onset(
+    condition: Condition,
+    values: tuple[tuple[str, float | LogNumber], ...],
+    along: str,
+    smallest: float,
+    largest_log: float,
+) -> Onset:
+    """`onset`, kept: a changed statement shares most of its conditions with the statement."""
+    return onset(condition, dict(values), along, smallest, largest_log)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Setting:
     """One setting: which conditions fail there, and from which size on all would hold."""
@@ -226,8 +239,9 @@ def examine(
     """All conditions at one setting, and along one symbol from it."""
     if along not in values:
         raise InvalidParameter(f"setting {name!r} has no {along}; it has {', '.join(values)}")
+    at = tuple(values.items())
     return Setting(
         name=name,
         failing=tuple(c.name for c in wanted if not c.holds(values)),
-        onsets={c.name: onset(c, values, along, smallest, largest_log) for c in wanted},
+        onsets={c.name: _kept_onset(c, at, along, smallest, largest_log) for c in wanted},
     )

@@ -176,3 +176,11 @@ def test_a_statement_without_a_condition_needs_a_trivial_bound() -> None:
 def test_a_mantissa_is_never_printed_as_ten(value, text):
     shown = _power_of_ten(math.log(value))
     assert shown == (text or r"5.00\times10^{-3}")
+
+
+def test_an_onset_is_kept_for_its_condition_and_setting_alone():
+    """Changed statements share most of their conditions, and each name may stand for another."""
+    for factor, d_at in ((100, 20.0), (50, 20.0), (100, 40.0), (100, 20.0)):
+        wanted = [Condition(name="samples", left=N, right=factor * sp.Symbol("d"))]
+        found = examine("any", wanted, {"n": 1.0, "d": d_at}, "n", 1.0, 20.0)
+        assert found.onsets["samples"].log_size == pytest.approx(math.log(factor * d_at))
