@@ -15,7 +15,7 @@ from typing import Any
 from bounds.readable import readable_text
 from trials.checks import InvalidParameter
 from trials.run.directory import STORE_NAME, find_run
-from trials.run.executors import Executor, make_executor
+from trials.run.executors import Executor, make_executor, single_threaded_blas, usable_cpus
 from trials.run.store import RunStore
 from verify import session
 from verify.cli import exits
@@ -282,8 +282,12 @@ def _sample(
     jobs: int | None,
     files: tuple[ClaimsFile, ...],
 ) -> Iterator[Score]:
-    """A sample of each claim's mutants, the claims side by side."""
-    with make_executor("processes", jobs) as executor:
+    """A sample of each claim's mutants, the claims side by side.
+
+    One worker would only load the program again, so this process works then.
+    """
+    kind = "serial" if (jobs or usable_cpus()) == 1 else "processes"
+    with single_threaded_blas(), make_executor(kind, jobs) as executor:
         calls = [
             executor.submit_call(
                 sample_request,

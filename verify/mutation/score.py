@@ -161,7 +161,7 @@ def score_mutants(examination: Examination, sample: int | None = None, *, steps:
     score = replace(_start(examination, procedure), n_mutants=len(everything))
     if examination.standing.verdict != Verdict.SUPPORTED:
         return score
-    judge = _Judge(examination, procedure, ranges(procedure, examination.store))
+    judge = _Judge(examination, procedure, ranges(procedure, examination.trials))
     found: dict[str, Judged] = {}
     if sample is None:
         # Larger changes first: their outcome may decide the smaller ones of their family.

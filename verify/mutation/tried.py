@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from trials.run.store import RunStore
 from verify.decisions.domain import Box, Interval, IntRange, LogInterval
 from verify.mutation.mutants import Mutant, asks_less
+from verify.procedures.base import Trials
 from verify.procedures.interface import Procedure
 
 SymbolRanges = dict[str, tuple[float, float]]
 
 
-def ranges(procedure: Procedure, store: RunStore) -> SymbolRanges:
+def ranges(procedure: Procedure, store: Trials) -> SymbolRanges:
     """Smallest and largest value of each symbol that is known to the procedure."""
     found: SymbolRanges = {}
     for values in _values(procedure, store):
@@ -30,7 +30,7 @@ def ranges(procedure: Procedure, store: RunStore) -> SymbolRanges:
     return found
 
 
-def _values(procedure: Procedure, store: RunStore) -> Iterator[Mapping[str, Any]]:
+def _values(procedure: Procedure, store: Trials) -> Iterator[Mapping[str, Any]]:
     """The symbols in each cell, those of single trials as arrays.  For a search, both ends of its
     box.
     """

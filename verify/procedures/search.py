@@ -25,7 +25,7 @@ from verify.decisions.search import (
     search_counterexample,
 )
 from verify.evidence import Evidence, EvidenceTable, Verdict, Witness
-from verify.procedures.base import Presentation, Trials, unknown_parameter
+from verify.procedures.base import NOTHING, Presentation, Trials, unknown_parameter
 from verify.procedures.interface import Procedure
 from verify.proofs.certificate import Certificate, proof
 from verify.proofs.propositions import Proposition
@@ -138,9 +138,16 @@ class Search(Procedure):
     def with_budget(self, evaluations: int) -> Self:
         """The same search with so many evaluations at most, for a verdict alone.
 
-        It ends at the first counterexample, which it neither simplifies nor proves.
+        It ends at the first counterexample, which it neither simplifies nor proves, and shows
+        nothing beside the verdict.
         """
-        return replace(self, budget=min(self.budget, evaluations), first=True, certify=None)
+        return replace(
+            self,
+            budget=min(self.budget, evaluations),
+            first=True,
+            certify=None,
+            present=lambda _result: NOTHING,
+        )
 
     def repeated(self, factor: int) -> Self:
         """The search from another seed with so many times the budget."""
@@ -259,7 +266,7 @@ class Search(Procedure):
             notes=(
                 *shown.notes,
                 *_describe_proof(proved),
-                *([] if result.found else self._never()),
+                *([] if result.found or self.first else self._never()),
             ),
             witness=witness,
         )

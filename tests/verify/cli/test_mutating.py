@@ -9,6 +9,7 @@ from typing import get_args
 import pytest
 from click.testing import CliRunner
 
+from trials.run import local
 from trials.run.directory import STORE_NAME
 from trials.run.store import RunStore
 from verify import session
@@ -107,6 +108,23 @@ def test_claims_that_are_judged_together_have_the_scores_of_each_alone(finished)
     assert [score.claim for score in together] == ["sxy.eq35", CLAIM]
     assert together == [*scores("sxy.eq35"), *scores(CLAIM)]
     assert all(score.n_caught for score in together)
+
+
+def test_one_worker_of_a_sample_is_this_process_and_two_find_the_same(finished, monkeypatch):
+    started = []
+    start_worker = local.start_worker
+    monkeypatch.setattr(
+        local, "start_worker", lambda *given: started.append(given) or start_worker(*given)
+    )
+    found = []
+    for jobs, n_started in (("1", 0), ("2", 2)):
+        asked = ["mutate", str(finished), "--sample", "1", "--json", "--jobs", jobs]
+        result = CliRunner().invoke(application, asked)
+        assert result.exit_code == 0, result.stderr
+        found.append(json.loads(result.stdout))
+        assert len(started) == n_started
+    assert found[0] == found[1]
+    assert found[0]["caught"] == 1
 
 
 def test_samples_are_stored_with_the_run_opened_once_for_several(tmp_path, monkeypatch):

@@ -115,13 +115,22 @@ def test_a_small_budget_gives_the_verdict_and_proves_nothing():
     def certify(point):
         raise AssertionError(f"a proof at {point} was asked for")
 
-    refuted = statement(0.5, certify=certify).with_budget(50).decide(None, 0.05)
+    def present(result):
+        raise AssertionError(f"a page of {result} was asked for")
+
+    shown = {"certify": certify, "present": present, "conditions": {"any": lambda _point: True}}
+    refuted = statement(0.5, **shown).with_budget(50).decide(None, 0.05)
     assert refuted.verdict is Verdict.REFUTED
     assert refuted.witness.observed > 0.5
     assert refuted.proof is None
     assert refuted.n_trials < 50
-    supported = statement(1.25, certify=certify).with_budget(50).decide(None, 0.05)
-    assert supported.verdict is Verdict.SUPPORTED
+    supported = statement(1.25, **shown).with_budget(50)
+    found = supported.decide(None, 0.05)
+    assert found.verdict is Verdict.SUPPORTED
+    assert found.notes == ()
+    assert "these conditions: any." in " ".join(
+        replace(supported, first=False).decide(None, 0.05).notes
+    )
 
 
 def test_rounding_is_not_mistaken_for_refutation():
