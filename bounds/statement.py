@@ -518,7 +518,8 @@ def evaluate(expr: sp.Expr, values: Values) -> Any:
     Raises
     ------
     KeyError, ValueError
-        When a value is missing or NaN, or the result is no real number.  The message names it.
+        When a value is missing, NaN or no number, or the result is no real number.  The message
+        names it.
     """
     # Searches and calibrations call this half a million times, so the common case, numbers in and
     # a number out, asks each question by the cheapest test.
@@ -530,7 +531,9 @@ def evaluate(expr: sp.Expr, values: Values) -> Any:
     for value in arguments:
         if value != value if isinstance(value, _NUMBER) else _is_nan(value):
             name = next(each for each in names if _is_nan(values[each]))
-            raise ValueError(f"{name}=nan must be a number")
+            wrong = values[name]
+            told = "nan" if isinstance(wrong, float | np.ndarray) else f"{wrong!r:.60}"
+            raise ValueError(f"{name}={told} must be a number")
     try:
         found = function(*arguments)
     except OverflowError:  # a power of Python's numbers raises where NumPy's is infinite
@@ -549,7 +552,8 @@ def evaluate(expr: sp.Expr, values: Values) -> Any:
     if isinstance(found, _NUMBER) and found == found:
         return found
     # A root of a negative number is complex or NaN, by the type of the argument.
-    if np.iscomplexobj(found) or _is_nan(found):
+    is_complex = np.iscomplexobj(found) or getattr(found, "is_extended_real", True) is False
+    if is_complex or _is_nan(found):
         given = _given(names, values)
         raise ValueError(f"{plain(expr)} must be a real number; it is not at {given}")
     return found
@@ -575,10 +579,18 @@ def _given(names: Sequence[str], values: Values) -> str:
 
 
 def _is_nan(value: Any) -> bool:
-    """Whether a number is NaN, or an entry of an array."""
+    """Whether a value is NaN or no number, or an entry of an array is."""
     if isinstance(value, _NUMBER):
         return value != value
-    return bool(np.count_nonzero(np.isnan(np.asarray(value, dtype=float))))  # faster than `any`
+    try:
+        if isinstance(value, sp.Basic):
+            return _is_nan(_plain_number(value))
+        numbers = np.asarray(value)
+        if numbers.ndim and numbers.dtype == object:
+            return any(map(_is_nan, numbers.flat))
+        return bool(np.count_nonzero(np.isnan(numbers)))  # faster than `any`
+    except (TypeError, ValueError):
+        return True
 
 
 @lru_cache(maxsize=1024)

@@ -178,6 +178,30 @@ def test_a_value_that_is_nan_is_refused(value):
         evaluate(sp.sqrt(sigma), {"sigma": value})
 
 
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [("3", "'3'"), (None, "None"), (sp.Symbol("y"), "y"), (sp.nan, "nan"), (sp.zoo, "zoo")],
+)
+def test_a_value_that_is_no_number_is_named(value, told):
+    with pytest.raises(ValueError, match=f"^sigma={told} must be a number$"):
+        evaluate(sigma + 1, {"sigma": value})
+
+
+@pytest.mark.parametrize("value", [1j, sp.I, np.complex128(1j), np.array([1j, 0])])
+def test_a_complex_value_is_a_number_and_a_complex_result_is_refused(value):
+    with pytest.raises(ValueError, match=r"sigma \+ 1 must be a real number; it is not at sigma="):
+        evaluate(sigma + 1, {"sigma": value})
+    assert np.all(np.asarray(evaluate(sigma * 0 + 1, {"sigma": value})) == 1)
+
+
+def test_numbers_of_sympy_and_large_ones_are_numbers():
+    """An array of Python's objects holds them where NumPy has no type for them."""
+    assert evaluate(sigma + 1, {"sigma": sp.Rational(1, 2)}) == sp.Rational(3, 2)
+    assert evaluate(sigma + 1, {"sigma": 10**400}) == 10**400 + 1
+    found = evaluate(sigma + 1, {"sigma": np.array([sp.Rational(1, 2), 10**400], dtype=object)})
+    assert found.tolist() == [sp.Rational(3, 2), 10**400 + 1]
+
+
 def test_nan_and_missing_values_are_named():
     with pytest.raises(ValueError, match="sigma=nan must be a number"):
         STATEMENT.bound({**VALUES, "sigma": math.nan})

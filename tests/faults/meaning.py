@@ -3053,7 +3053,7 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "bounds/statement.py",
-        "if np.iscomplexobj(found) or _is_nan(found):",
+        "if is_complex or _is_nan(found):",
         "if _is_nan(found):",
         "a bound whose root is complex is returned as a complex number",
         "bounds/test_statement",
