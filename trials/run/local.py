@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 
+from trials.collecting import collect_rarely
 from trials.run.block import BlockResult, ExecutorError, Task, simulate_block, single_threaded_blas
 from trials.run.costs import Costs
 from trials.run.executor import Call, Done, Executor
@@ -40,6 +41,7 @@ def serve(descriptor: int) -> None:
     It ends when the parent closes the pipe or ends itself.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    collect_rarely()
     connection = multiprocessing.connection.Connection(descriptor)
     parent_gone = (EOFError, BrokenPipeError, ConnectionResetError)
     with single_threaded_blas(), contextlib.suppress(*parent_gone):

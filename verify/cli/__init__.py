@@ -13,6 +13,9 @@ def main() -> None:
         settle()  # before NumPy and Numba are loaded: they read their variables once
     except UnknownArithmetic as error:
         sys.exit(_refused(str(error)))
+    from trials.collecting import collect_rarely
+
+    collect_rarely()
     from verify.cli.app import application
 
     application.main()
