@@ -107,6 +107,7 @@ def _the_users_own_state_is_left_alone(tmp_path_factory: pytest.TempPathFactory)
 def forked_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers of an executor are forks; `tests/trials/run/test_executors.py` has new ones."""
     monkeypatch.setattr("trials.run.local.start_worker", forking.start_worker)
+    monkeypatch.setattr("trials.run.forks.start_parent", forking.start_parent)
 
 
 def _interpreted() -> bool:

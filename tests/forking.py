@@ -146,6 +146,12 @@ def start_worker(path: Sequence[str], descriptor: int) -> Forked:
     return _forked(_serve, list(path), os.getcwd(), dict(os.environ), streams=[1, 2, descriptor])
 
 
+def start_parent(path: Sequence[str], control: int, descriptors: Sequence[int]) -> Forked:
+    """Start a process that forks the workers of an executor (`trials.run.forks`)."""
+    streams = [1, 2, control, *descriptors]
+    return _forked(_serve_forks, list(path), os.getcwd(), dict(os.environ), streams=streams)
+
+
 def _forked(
     target: Any, given: list[str], cwd: str, env: dict[str, str], streams: list[int]
 ) -> Any:
@@ -213,6 +219,14 @@ def _serve(path: list[str], descriptor: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.path[:] = path
     serve(descriptor)
+
+
+def _serve_forks(path: list[str], control: int, *descriptors: int) -> None:
+    from trials.run import forks, local
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.path[:] = path
+    forks.serve_forks(control, descriptors, local.serve, local.start_worker)
 
 
 def _run_program(arguments: list[str]) -> None:

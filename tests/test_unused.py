@@ -49,6 +49,7 @@ CALLED_BY_NAME = {
     "_optimize_functions": "Numba",
     "_verify_declare_only_symbols": "Numba",
     "define_pipelines": "Numba",
+    "serve_forks": "a new process (`trials.run.forks`)",
     "ifca_run": "the examples of subjects",
     "fedavg_round": "the examples of subjects",
     "fedprox_round": "the examples of subjects",

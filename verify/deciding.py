@@ -14,6 +14,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 from trials.run.cell import Params
@@ -71,17 +72,27 @@ class Needed:
         return [Demand(experiment(name), params, n) for name, params, n in self.blocks]
 
 
-def load_claims() -> None:
-    """Import all registered claims.  A new worker does it while its caller prepares the run."""
-    catalogue()
+def load_claims(profile: str) -> None:
+    """Import all registered claims, and plan those that are asked more than once.
+
+    A new worker does it while its caller prepares the run.
+    """
+    for name, claim in catalogue().items():
+        if claim.statistical and not claim.not_run_at(profile):
+            _planned(name, profile, ())
+
+
+@lru_cache(maxsize=512)
+def _planned(selection: str, profile: str, files: tuple[ClaimsFile, ...]) -> Planned:
+    """One claim of a request.  A claim of several rounds is asked several times."""
+    (planned,) = plan(from_files(files), [selection], PROFILES[profile]).claims
+    return planned
 
 
 def decide_request(request: DecisionRequest) -> Decided | Needed:
     """Decide one claim from its name and its stored trials.  A worker calls this function."""
     begin = time.perf_counter()
-    (planned,) = plan(
-        from_files(request.files), [request.selection], PROFILES[request.profile]
-    ).claims
+    planned = _planned(request.selection, request.profile, request.files)
     if request.run is None:
         found = _next_step(planned, None, request.level)  # type: ignore[arg-type]
     else:

@@ -8956,8 +8956,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "verify/cli/workplaces.py",
-        "if isinstance(executor, ProcessExecutor) and executor.n_workers <= _MOST_EARLY:",
-        "if isinstance(executor, ProcessExecutor):",
+        "return isinstance(executor, ProcessExecutor) and executor.n_workers <= _MOST_EARLY",
+        "return isinstance(executor, ProcessExecutor)",
         "any number of processes starts before the claims are checked",
         "verify/cli/test_workplaces",
     ),

@@ -6,6 +6,7 @@ Their design numbers start at 4_000_000_000, far from those of the catalogue.
 from __future__ import annotations
 
 import os
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -87,6 +88,26 @@ def appears(path: Path) -> bool:
 def process_number() -> int:
     """Of the process that runs the call."""
     return os.getpid()
+
+
+#: Process numbers of those that called `load_here` before this process was forked, or in it.
+_LOADED: list[int] = []
+
+
+def load_here() -> None:
+    """Load something, which is seen in this process alone and in its forks."""
+    _LOADED.append(os.getpid())
+
+
+def loaded() -> tuple[int, list[int]]:
+    """The process that runs the call, and those that loaded for it."""
+    return os.getpid(), _LOADED
+
+
+def load_with_a_thread() -> None:
+    """Load something that leaves a thread behind."""
+    load_here()
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
 
 
 def refuse(name: str) -> None:

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from trials.checks import InvalidParameter
 from trials.run.engine import ensure
 from trials.run.executors import ExecutorError, make_executor
 from trials.run.store import StoreError
@@ -20,10 +21,12 @@ from verify.deciding import (
     _Board,
     _next_step,
     decide_request,
+    load_claims,
     try_claims,
 )
 from verify.evidence import Evidence, Verdict
-from verify.papers import catalogue
+from verify.papers import ClaimsFile, catalogue
+from verify.plan import plan
 from verify.session import RunConfig
 
 pytestmark = pytest.mark.usefixtures("forked_workers")
@@ -53,6 +56,34 @@ def test_a_worker_names_the_trials_that_a_claim_needs_until_it_can_decide(tmp_pa
         assert rounds == [{first * 2**i} for i in range(len(rounds))]
         assert len(rounds) >= 2
         assert answer.evidence == planned.procedure.decide(store, LEVEL)
+
+
+def test_a_worker_plans_a_claim_of_several_requests_once(tmp_path, monkeypatch):
+    """Before its first request it plans those of chance alone: a search is asked for once."""
+    planned = []
+
+    def counted(papers, texts, profile):
+        planned.append((*texts, profile.name))
+        return plan(papers, texts, profile)
+
+    deciding._planned.cache_clear()
+    larger = "ifca.comm-saving"  # not run at quick, where it would be refused
+    known = {name: catalogue()[name] for name in ("ifca.lemma1", larger, "ifca.lemma1-law")}
+    monkeypatch.setattr(deciding, "catalogue", lambda: known)
+    monkeypatch.setattr(deciding, "plan", counted)
+    for profile in ("standard", "quick"):
+        load_claims(profile)
+    laws = [("ifca.lemma1-law", "standard"), ("ifca.lemma1-law", "quick")]
+    assert planned == [(larger, "standard"), *laws]
+    store, _ = prepared(tmp_path)
+    for name, profile in (*laws, (DOUBLED, "quick"), (DOUBLED, "quick")):
+        request = DecisionRequest(selection=name, profile=profile, level=LEVEL, run=str(store.path))
+        assert isinstance(decide_request(request), Needed)
+    assert planned == [(larger, "standard"), *laws, (DOUBLED, "quick")]
+    (tmp_path / "own.py").write_text("X = 1\n")
+    own = ClaimsFile.read(tmp_path / "own.py")
+    with pytest.raises(InvalidParameter, match=r"own\.py"):
+        decide_request(replace(request, files=(own,)))
 
 
 def decided_by(folder, kind, n):

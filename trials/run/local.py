@@ -21,6 +21,7 @@ from trials.collecting import collect_rarely
 from trials.run.block import BlockResult, ExecutorError, Task, simulate_block, single_threaded_blas
 from trials.run.costs import Costs
 from trials.run.executor import Call, Done, Executor
+from trials.run.forks import CAN_FORK, Fork, start_forks
 from trials.run.wire import answer, pack_blocks, pack_call, unpack_blocks
 
 T = TypeVar("T")
@@ -65,21 +66,21 @@ def start_worker(path: Sequence[str], descriptor: int) -> subprocess.Popen[bytes
 
 
 class _Worker:
-    """One new Python process on a pipe of its own.
+    """One Python process on a pipe of its own.
 
-    The process is new and not forked, because a fork after an OpenMP region hangs.  Each worker has
-    a pipe of its own.  When the parent is killed, the worker reads end-of-file and ends.  When a
-    worker ends, the parent notices it at once.  The pools of the standard library leave orphans or
-    wait for ever.  Unlike `multiprocessing`, this process does not import the caller's script.  A
-    script without a guard would run again.
+    The process is new, or a fork of a new one (`trials.run.forks`), and no fork of this one: a fork
+    after an OpenMP region hangs.  Each worker has a pipe of its own.  When the parent is killed,
+    the worker reads end-of-file and ends.  When a worker ends, the parent notices it at once.  The
+    pools of the standard library leave orphans or wait for ever.  Unlike `multiprocessing`, this
+    process does not import the caller's script.  A script without a guard would run again.
     """
 
-    def __init__(self) -> None:
-        self.connection, theirs = multiprocessing.connection.Pipe()
-        descriptor = theirs.fileno()
-        path = [os.path.abspath(folder) for folder in sys.path]
-        self.process = start_worker(path, descriptor)
-        theirs.close()
+    def __init__(
+        self,
+        connection: multiprocessing.connection.Connection,
+        process: subprocess.Popen[bytes] | Fork,
+    ) -> None:
+        self.connection, self.process = connection, process
         self._end = weakref.finalize(self, self.process.terminate)
         self.jobs: deque[list[Task] | Call[Any]] = deque()
 
@@ -118,8 +119,29 @@ class _Worker:
             self.process.wait()
 
 
+def _new_worker() -> _Worker:
+    """A worker in a new process."""
+    ours, theirs = multiprocessing.connection.Pipe()
+    with theirs:
+        return _Worker(ours, start_worker(_folders(), theirs.fileno()))
+
+
+def _forked_workers(n_workers: int, load: bytes) -> list[_Worker]:
+    """Workers that are forked from one process, once it has done a call."""
+    ours, theirs = zip(*(multiprocessing.connection.Pipe() for _ in range(n_workers)), strict=True)
+    forks = start_forks(_folders(), load, [each.fileno() for each in theirs])
+    for each in theirs:
+        each.close()
+    return list(map(_Worker, ours, forks))
+
+
+def _folders() -> list[str]:
+    """The folders in which this process looks for modules."""
+    return [os.path.abspath(folder) for folder in sys.path]
+
+
 class ProcessExecutor(Executor):
-    """Spawned worker processes, for trials that hold the GIL."""
+    """Worker processes, for trials that hold the GIL."""
 
     kind = "processes"
 
@@ -133,6 +155,18 @@ class ProcessExecutor(Executor):
         self._costs = Costs()
         self._closed = False
 
+    def load(self, function: Callable[..., Any], *arguments: Any) -> None:
+        """Start the workers, and have a function called in each before its first job.
+
+        Where processes can be forked, one process calls it for all.  So it may import and compute,
+        but must run no kernel of several threads.  Its value is dropped.
+        """
+        if CAN_FORK and not self._workers:
+            self._workers = _forked_workers(self.n_workers, pack_call(function, arguments))
+            return
+        for _ in range(self.n_workers):
+            self.submit_call(function, *arguments)
+
     def submit(self, task: Task) -> None:
         self._enqueue(task)
 
@@ -145,7 +179,7 @@ class ProcessExecutor(Executor):
         if self._closed:
             raise ExecutorError("the executor is closed")
         if not self._workers:
-            self._workers = [_Worker() for _ in range(self.n_workers)]
+            self._workers = [_new_worker() for _ in range(self.n_workers)]
         self._queue.append(job)
         self._dispatch()
 
@@ -348,7 +382,7 @@ class ThreadExecutor(Executor):
         with self._lock:
             if self._closed:
                 raise ExecutorError("the executor is closed")
-            self._companions.append(_Worker())
+            self._companions.append(_new_worker())
             return self._companions[-1]
 
     def submit(self, task: Task) -> None:

@@ -61,7 +61,9 @@ class Settings:
 
     def workers(self, n_claims: int | None = None) -> Executor:
         """The executor that the settings ask for.  See `claim_workers`."""
-        return claim_workers(self.executor, self.jobs, self.scheduler, n_claims)
+        return claim_workers(
+            self.executor, self.jobs, self.scheduler, n_claims, self.config.profile
+        )
 
 
 def settings(flags: Mapping[str, Any], config_file: str | None) -> Settings:

@@ -7,8 +7,8 @@ own.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeGuard
 
 from trials.checks import InvalidParameter
 from trials.run.executors import (
@@ -57,7 +57,11 @@ def require_jobs(jobs: int | None, name: str = "--jobs") -> None:
 
 
 def claim_workers(
-    kind: str | None, jobs: int | None, scheduler: str | None, n_claims: int | None = None
+    kind: str | None,
+    jobs: int | None,
+    scheduler: str | None,
+    n_claims: int | None = None,
+    profile: str = "quick",
 ) -> Executor:
     """The executor of ``run`` and ``resume``, by default processes where many claims are tried.
 
@@ -69,16 +73,17 @@ def claim_workers(
     ----------
     n_claims : None for all registered claims.  Then processes are started at once, and load the
         claims while the run is prepared.
+    profile : the one with which they are tried.
     """
     many = n_claims is None or n_claims >= _MANY
     several = jobs != 1 and (jobs or usable_cpus()) > 1
     if kind is None and scheduler is None and many and several and os.name == "posix":
         kind = "processes"
     found = workers(kind, jobs, scheduler)
-    if n_claims is None:
+    if n_claims is None and _is_started_early(found):
         from verify.deciding import load_claims
 
-        _load_early(found, load_claims)
+        found.load(load_claims, profile)
     return found
 
 
@@ -93,15 +98,14 @@ def benchmark_workers(flags: Mapping[str, Any]) -> Executor:
         kind = "serial" if jobs == 1 else "processes"
     found = workers(kind, jobs, flags["scheduler"])
     asked = any(value for name, value in flags.items() if name not in _NOTHING_ASKED)
-    if asked:
+    if asked and _is_started_early(found):
         from verify.benchmark.loading import load
 
-        _load_early(found, load)
+        for _ in range(found.n_workers):  # no forks: the estimators run threads of OpenMP
+            found.submit_call(load)
     return found
 
 
-def _load_early(executor: Executor, load: Callable[[], None]) -> None:
-    """Let each worker process load its part of the program before it has work."""
-    if isinstance(executor, ProcessExecutor) and executor.n_workers <= _MOST_EARLY:
-        for _ in range(executor.n_workers):
-            executor.submit_call(load)
+def _is_started_early(executor: Executor) -> TypeGuard[ProcessExecutor]:
+    """Whether worker processes load their part of the program before they have work."""
+    return isinstance(executor, ProcessExecutor) and executor.n_workers <= _MOST_EARLY

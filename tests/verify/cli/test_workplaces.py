@@ -92,17 +92,23 @@ def test_an_address_that_cannot_be_printed_is_refused(address: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("n_claims", "jobs", "kind", "expected", "n_loads"),
+    ("n_claims", "jobs", "kind", "expected", "is_loaded"),
     [
-        (None, 2, None, "ProcessExecutor", 2),
-        (None, 3, None, "ProcessExecutor", 3),
-        (8, 2, None, "ProcessExecutor", 0),
-        (7, 2, None, "ThreadExecutor", 0),
-        (1, 2, None, "ThreadExecutor", 0),
-        (None, 1, None, "ThreadExecutor", 0),
-        (None, 2, "threads", "ThreadExecutor", 0),
-        (1, 2, "processes", "ProcessExecutor", 0),
-        (None, 17, None, "ProcessExecutor", 0),  # so many would fill a memory before they have work
+        (None, 2, None, "ProcessExecutor", True),
+        (None, 3, None, "ProcessExecutor", True),
+        (8, 2, None, "ProcessExecutor", False),
+        (7, 2, None, "ThreadExecutor", False),
+        (1, 2, None, "ThreadExecutor", False),
+        (None, 1, None, "ThreadExecutor", False),
+        (None, 2, "threads", "ThreadExecutor", False),
+        (1, 2, "processes", "ProcessExecutor", False),
+        (
+            None,
+            17,
+            None,
+            "ProcessExecutor",
+            False,
+        ),  # so many would fill a memory before they have work
     ],
 )
 def test_many_claims_get_processes_and_all_claims_are_loaded_at_once(
@@ -110,15 +116,15 @@ def test_many_claims_get_processes_and_all_claims_are_loaded_at_once(
     jobs: int,
     kind: str | None,
     expected: str,
-    n_loads: int,
+    is_loaded: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: list[Any] = []
-    monkeypatch.setattr(ProcessExecutor, "submit_call", lambda _self, call: asked.append(call))
-    with workplaces.claim_workers(kind, jobs, None, n_claims) as found:
+    monkeypatch.setattr(ProcessExecutor, "load", lambda _self, *call: asked.append(call))
+    with workplaces.claim_workers(kind, jobs, None, n_claims, "standard") as found:
         assert type(found).__name__ == expected
         assert found.n_workers == jobs
-    assert asked == [load_claims] * n_loads
+    assert asked == [(load_claims, "standard")] * is_loaded
 
 
 @pytest.mark.parametrize(("n_cpus", "expected"), [(1, "ThreadExecutor"), (2, "ProcessExecutor")])
@@ -126,7 +132,7 @@ def test_the_processors_count_where_no_number_of_workers_is_given(
     n_cpus: int, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workplaces, "usable_cpus", lambda: n_cpus)
-    monkeypatch.setattr(ProcessExecutor, "submit_call", lambda _self, _call: None)
+    monkeypatch.setattr(ProcessExecutor, "load", lambda _self, *_call: None)
     with workplaces.claim_workers(None, None, None) as found:
         assert type(found).__name__ == expected
 
