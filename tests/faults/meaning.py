@@ -10678,6 +10678,43 @@ MEANINGS: tuple[Meaning, ...] = (
         "trials/laws/test_wishart",
         missed=True,
     ),
+    Meaning(
+        "trials/run/forks.py",
+        'alone = len(os.listdir("/proc/self/task")) == 1',
+        "alone = True",
+        "a process with a thread is forked, and a lock of that thread is never released",
+        "trials/run/test_forks",
+    ),
+    Meaning(
+        "trials/run/forks.py",
+        'env=os.environ | dict.fromkeys(BLAS_VARIABLES, "1"),',
+        "env=dict(os.environ),",
+        "the threads of a BLAS keep the process that loads the claims from being forked",
+        "trials/run/test_forks",
+        missed=True,
+    ),
+    Meaning(
+        "trials/run/provenance.py",
+        "        if known is not experiment:",
+        "        if known is None:",
+        "another experiment of the same name has the code of the first one",
+        "trials/run/test_provenance",
+    ),
+    Meaning(
+        "verify/deciding.py",
+        "if claim.statistical and not claim.not_run_at(profile):",
+        "if claim.statistical:",
+        "a claim of a larger profile keeps the others from being planned before their requests",
+        "verify/test_deciding",
+        missed=True,
+    ),
+    Meaning(
+        "verify/deciding.py",
+        "plan(from_files(files), [selection], PROFILES[profile]).claims",
+        "plan(catalogue(), [selection], PROFILES[profile]).claims",
+        "a worker decides the registered claim in place of that of the user's own file",
+        "verify/test_deciding",
+    ),
 )
 
 
