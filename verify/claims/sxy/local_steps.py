@@ -173,12 +173,20 @@ _ALONG = sp.symbols("start moment lambda_ij x")
 def _local_model(rule: str, n_steps: int, soft: bool) -> sp.Expr:
     """A client's model after its local steps, as the steps are printed."""
     start, moment, weight, eigenvalue = _ALONG
-    model, step = start, eta * weight if soft else eta
-    for _ in range(n_steps if rule == "fedavg" else 0):
-        model = sp.expand(model - step * (eigenvalue * model - moment))
     if rule == "fedprox":
-        model = (start + step * moment) / (1 + step * eigenvalue)
-    return model
+        step = eta * weight if soft else eta
+        return (start + step * moment) / (1 + step * eigenvalue)
+    return _steps(n_steps, soft).as_expr()
+
+
+@cache
+def _steps(n_steps: int, soft: bool) -> Any:
+    """The model after steps of gradient descent, as a polynomial: these multiply at once."""
+    _, start, moment, weight, eigenvalue, size = sp.ring((*_ALONG, eta), sp.QQ)
+    if n_steps == 0:
+        return start
+    model, step = _steps(n_steps - 1, soft), size * weight if soft else size
+    return model - step * (eigenvalue * model - moment)
 
 
 @cache

@@ -259,6 +259,19 @@ def test_a_drawn_round_has_the_stated_step_and_hard_labels(rule: str, unit: floa
     assert 0 < soft.weights.min() < soft.weights.max() < 1
 
 
+@pytest.mark.parametrize("soft", [False, True])
+def test_local_steps_on_numbers_shrink_the_distance_to_their_fixed_point(soft) -> None:
+    """A step is a shrinkage by 1 - step x about moment / x, and the proximal one a division."""
+    at = {"start": 3, "moment": 2, "lambda_ij": sp.Rational(1, 3), "x": 4, "eta": sp.Rational(1, 5)}
+    step = at["eta"] * (at["lambda_ij"] if soft else 1)
+    fixed, shrink = sp.Rational(at["moment"], at["x"]), 1 - step * at["x"]
+    for n_steps in (0, 3, 1, 7):
+        model = local_steps._local_model("fedavg", n_steps, soft)
+        assert model.subs(at) == fixed + (at["start"] - fixed) * shrink**n_steps
+    near = local_steps._local_model("fedprox", 1, soft).subs(at)
+    assert near == fixed + (at["start"] - fixed) / (1 + step * at["x"])
+
+
 def test_local_steps_by_hand() -> None:
     """One feature, two clients of one and two rows.  The weights are 1 and 1/2."""
     r = local_steps._Round(
