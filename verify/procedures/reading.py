@@ -51,11 +51,24 @@ class KeptRounds:
 
 
 class ReadOnce(KeptRounds):
-    """Stored trials, each cell read once for each number of blocks."""
+    """Stored trials, each cell read once for each number of blocks.
+
+    Another process may add blocks to a run that is only read here.  They are not looked for.
+    """
 
     def __init__(self, store: Trials) -> None:
         super().__init__(store)
         self._tables: dict[tuple[str, str, int], Table] = {}
+        self._blocks: dict[tuple[str, str], set[int]] = {}
+
+    def blocks(self, experiment: Experiment, params: Params) -> set[int]:
+        """The numbers of the blocks of a cell that are there, read once where none can be added."""
+        if not getattr(self._store, "readonly", False):
+            return super().blocks(experiment, params)
+        key = experiment.name, repr(sorted(params.items()))
+        if key not in self._blocks:
+            self._blocks[key] = super().blocks(experiment, params)
+        return self._blocks[key]
 
     def table(self, experiment: Experiment, params: Params, n_blocks: int) -> Table:
         """The first blocks of a cell."""

@@ -29,7 +29,7 @@ from verify.procedures.comparison import Comparison, Monotone
 from verify.procedures.mean_bound import MeanBound
 from verify.procedures.probability import Probability
 from verify.procedures.rate import Contraction, Rate, StatedRate
-from verify.procedures.reading import KeptRounds
+from verify.procedures.reading import KeptRounds, ReadOnce
 from verify.procedures.reproduction import Reading, Reproduction
 from verify.procedures.rounds import play_rounds
 from verify.procedures.sup_lower_bound import SupLB
@@ -186,6 +186,27 @@ def test_rounds_that_have_ended_are_played_once_and_those_that_lack_trials_again
         assert [c.params for c in alone.cells] == [{"tag": 1}]
         looser = claim.rounds(kept, LEVEL / 2)[1]
         assert looser is not claim.rounds(kept, LEVEL)[1]
+
+
+def test_cells_are_looked_up_once_where_the_run_is_only_read(run, monkeypatch):
+    """Where blocks can be added, each look-up sees those of now."""
+    store = run(COIN, [({}, np.zeros((128, 1)))])
+    first, second = (COIN.check({"tag": tag}) for tag in (0, 1))
+    asked = []
+    blocks = RunStore.blocks
+    monkeypatch.setattr(
+        RunStore, "blocks", lambda *given: asked.append(given[2]["tag"]) or blocks(*given)
+    )
+    with RunStore.open(store.path, readonly=True) as reader:
+        trials = ReadOnce(reader)
+        for _ in range(2):
+            assert (trials.blocks(COIN, first), trials.blocks(COIN, second)) == ({0}, set())
+    assert asked == [0, 1]
+    trials = ReadOnce(store)
+    assert (trials.blocks(COIN, first), trials.blocks(COIN, second)) == ({0}, set())
+    store.put_block(COIN, second, 0, np.zeros((128, 1)))
+    assert (trials.blocks(COIN, first), trials.blocks(COIN, second)) == ({0}, {0})
+    assert asked == [0, 1] * 3
 
 
 # -- failed trials -------------------------------------------------------------------------------

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from trials.experiments.odcl.one_shot import users
@@ -44,16 +46,24 @@ def _start_of_sgd(_table: Table, cell: Params) -> FloatArray:
 
 def _random_labels(table: Table, cell: Params) -> Table:
     """The shares of Part I where every user gets one of K labels at random."""
-    rng = np.random.default_rng(0)
-    labels = cluster_labels(cell["k"], cell["size_min"], cell["ratio"])
-    shares = []
-    for _ in range(table.n_trials):
-        found = overlaps(rng.integers(cell["k"], size=labels.size), labels, cell["k"])
-        sizes, kept = found.sum(axis=1), np.diag(found)
-        shares.append(((kept / sizes).min(), ((found.sum(axis=0) - kept) / sizes).max()))
-    own, foreign = np.array(shares).T
+    own, foreign = _random_shares(cell["k"], cell["size_min"], cell["ratio"], table.n_trials)
     columns = {"own_share": lambda _t, _c: own, "foreign_share": lambda _t, _c: foreign}
     return with_columns(table, cell, columns)
+
+
+@lru_cache(maxsize=64)
+def _random_shares(k: int, size_min: int, ratio: int, n_trials: int) -> FloatArray:
+    """The shares of own and of foreign users (2, n_trials), for which several claims ask."""
+    rng = np.random.default_rng(0)
+    labels = cluster_labels(k, size_min, ratio)
+    shares = []
+    for _ in range(n_trials):
+        found = overlaps(rng.integers(k, size=labels.size), labels, k)
+        sizes, kept = found.sum(axis=1), np.diag(found)
+        shares.append(((kept / sizes).min(), ((found.sum(axis=0) - kept) / sizes).max()))
+    both = np.array(shares).T
+    both.setflags(write=False)  # the same array is given to every caller
+    return both
 
 
 def _drawn_number(table: Table, _cell: Params) -> FloatArray:

@@ -20,6 +20,7 @@ from verify.claims.odcl import (
     kmeans,
     local_fits,
     part_one,
+    placebos,
     recovery,
     requirements,
     sides,
@@ -262,3 +263,28 @@ def test_the_penalised_minimiser_is_shorter_by_the_share_that_quadrature_gives(
     assert limit == 1.0
     left, _ = experiments.fig_3_optimum.build(QUICK).sides(point)
     assert left == pytest.approx(1 - kept, rel=1e-5)
+
+
+# -- placebos ------------------------------------------------------------------------------------
+
+
+def test_random_labels_keep_the_shares_of_the_best_matching_of_clusters():
+    """By all matchings, where one is best; more trials begin with those of fewer."""
+    k, size, ratio, n_trials = 3, 4, 2, 40
+    own, foreign = placebos._random_shares(k, size, ratio, n_trials)
+    rng, truth = np.random.default_rng(0), np.repeat(np.arange(k), [4, 8, 8])
+    n_compared = 0
+    for i in range(n_trials):
+        counts = np.zeros((k, k))
+        np.add.at(counts, (truth, rng.integers(k, size=truth.size)), 1)
+        ways = sorted(
+            (counts[:, list(order)] for order in itertools.permutations(range(k))), key=np.trace
+        )
+        if np.trace(ways[-1]) > np.trace(ways[-2]):
+            kept = np.diag(ways[-1])
+            assert own[i] == (kept / [4, 8, 8]).min()
+            assert foreign[i] == ((ways[-1].sum(axis=0) - kept) / [4, 8, 8]).max()
+            n_compared += 1
+    assert n_compared > 20
+    fewer = placebos._random_shares(k, size, ratio, 7)
+    np.testing.assert_array_equal(fewer, np.array([own, foreign])[:, :7])
