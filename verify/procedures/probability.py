@@ -74,6 +74,7 @@ class Probability(InRounds):
     complete : ``cell -> cell`` with those parameters anew that the statement takes from the others,
         such as its number of steps.
     prove : ``cells -> `` the proof that each of them keeps its stated probability, or None.
+    verdict_alone : whether the exact laws' upper limits are left out where the trials refute.
     """
 
     name: str
@@ -92,6 +93,7 @@ class Probability(InRounds):
     complete: Callable[[Params], Params] = lambda cell: cell
     prove: Callable[[Sequence[Params]], Mapping[str, Any] | None] = lambda _cells: None
     present: Present = nothing_to_show
+    verdict_alone: bool = False
     _known: dict[int, tuple[Params, _Stated]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -129,6 +131,10 @@ class Probability(InRounds):
         """The same test without the exact law of the event."""
         return replace(self, log_limit=lambda _cell: None, log_least=lambda _cell: None)
 
+    def without_figures(self) -> Self:
+        """The same test for a verdict alone."""
+        return replace(self, present=nothing_to_show, verdict_alone=True)
+
     def fingerprint(self) -> Any:
         """The violations among invented trials, the stated probabilities, and the cells."""
         table = invent_trials(self.sampling.experiment)
@@ -165,33 +171,39 @@ class Probability(InRounds):
         bad = tuple(int(np.sum(self._bad(o) & ~o.table.failed)) for o in observed)
         counts = tuple(o.table.n_trials for o in observed)
         failed = tuple(o.table.n_failed for o in observed)
-        stated = [self._stated_in(o.params) for o in observed]
-        deltas = tuple(s.delta for s in stated)
+        cells = [o.params for o in observed]
         if self.exact is not None:
+            deltas = tuple(map(self.delta, cells))
             return _decide_exactly(
                 bad, counts, deltas, level, margin=self.exact, failed_counts=failed
             )
-        return _decide(
-            bad,
-            counts,
-            deltas,
-            level,
-            failed_counts=failed,
-            resolution=resolvable(self.sampling.max_trials, level) * (1 + 1e-6),
-            log_limits=tuple(s.log_limit for s in stated),
-            log_least=tuple(s.log_least for s in stated),
-            log_deltas=tuple(s.log_delta for s in stated),
-        )
+
+        def decided(stated: Sequence[_Stated]) -> ProbabilityDecision:
+            return _decide(
+                bad,
+                counts,
+                tuple(s.delta for s in stated),
+                level,
+                failed_counts=failed,
+                resolution=resolvable(self.sampling.max_trials, level) * (1 + 1e-6),
+                log_limits=tuple(s.log_limit for s in stated),
+                log_least=tuple(s.log_least for s in stated),
+                log_deltas=tuple(s.log_delta for s in stated),
+            )
+
+        # An upper limit takes back no refutation by trials, and is the dearest part of a law.
+        if self.verdict_alone and all(math.isnan(self._log_least(cell)) for cell in cells):
+            alone = decided([_Stated(self.delta(cell), self._log_delta(cell)) for cell in cells])
+            if alone.verdict is Verdict.REFUTED:
+                return alone
+        return decided([self._stated_in(cell) for cell in cells])
 
     def _stated_in(self, cell: Params) -> _Stated:
         """The probabilities in a cell, for which each round asks."""
         known = self._known.get(id(cell))
         if known is None:  # the cell is kept as well, so that no other one gets its identity
-            if self.exact is not None:
-                stated = _Stated(self.delta(cell))
-            else:
-                laws = self._log_delta(cell), self._log_limit(cell), self._log_least(cell)
-                stated = _Stated(self.delta(cell), *laws)
+            laws = self._log_delta(cell), self._log_limit(cell), self._log_least(cell)
+            stated = _Stated(self.delta(cell), *laws)
             known = self._known[id(cell)] = cell, stated
         return known[1]
 

@@ -61,6 +61,31 @@ def test_a_quarter_of_the_true_probability_is_refuted_and_twice_it_is_supported(
     assert true.count("SUPPORTED") == 30
 
 
+@pytest.mark.parametrize(
+    ("p", "least", "asks"),
+    [(0.5, None, False), (0.001, None, True), (0.5, math.log(0.4), True), (0.05, None, True)],
+)
+def test_a_verdict_alone_asks_for_no_upper_limit_where_the_trials_refute(p, least, asks, tmp_path):
+    """The verdict and its words are those of the whole decision, with every law."""
+    asked = []
+
+    def limit(cell):
+        asked.append(cell["tag"])
+        return math.log(2 * cell["p"])
+
+    build = replace(claim(p, 0.001), log_limit=limit, log_least=lambda _cell: least)
+    whole, rounds = tried(build, tmp_path)
+    asked.clear()
+    alone, again = tried(build.without_figures(), tmp_path, seed=1)
+    assert bool(asked) is asks
+    with RunStore.open(tmp_path / "0.sqlite", readonly=True) as store:
+        same = build.without_figures().decide(store, LEVEL)
+    assert (same.verdict, same.summary) == (whole.verdict, whole.summary)
+    assert whole.verdict is (Verdict.REFUTED if p == 0.5 else Verdict.SUPPORTED)
+    assert alone.verdict is whole.verdict
+    assert len(again) == len(rounds)
+
+
 @pytest.mark.parametrize("exact", [None, 0.1])
 def test_each_round_is_decided_once_and_each_rule_has_its_own_decision(tmp_path, exact):
     """The requests for trials and the verdict ask for the same rounds again."""
