@@ -48,6 +48,7 @@ CALLED_BY_NAME = {
     "_numba_type_": "Numba",
     "_optimize_functions": "Numba",
     "_verify_declare_only_symbols": "Numba",
+    "compile_extra": "Numba",
     "define_pipelines": "Numba",
     "serve_forks": "a new process (`trials.run.forks`)",
     "ifca_run": "the examples of subjects",

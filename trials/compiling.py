@@ -3,30 +3,46 @@
 Numba treats every function as if Python called it.  It makes a wrapper that converts the arguments
 of Python, machine code, and a file.  A kernel holds its own copies of what it calls
 (`trials.jit_cache`), so for most functions nobody uses these.  Such an *inner* function ends with
-its optimised form, which kernels are linked with (`InnerCompiler`).  Each is optimised alone, and
-again in every kernel that holds it.
+the form which kernels are linked with (`InnerCompiler`).  Numba's own functions that a kernel
+calls, such as ``np.empty``, are inner ones as well (`_own_functions`).
+
+Each inner function would be optimised alone, and again in every kernel that holds it.  Where sums
+may be reordered, the first time decides how they round.  A loop is vectorised alone: inside a
+kernel LLVM knows less of which arrays overlap.  The other inner functions give the same numbers in
+every form and gain nothing, so they are not optimised alone (`InnerLibrary`).
 
 Numba also optimises the declarations of functions whose bodies are elsewhere, and builds a manager
 for each function.  `KernelLibrary` has one, and leaves declarations out.
 
-Nothing of Numba is exchanged here.  A kernel names its compiler, which is an option of Numba.
+A kernel names its compiler, which is an option of Numba.  While such a compiler works, Numba's
+templates of functions get their decorator from here.  Nothing else of Numba is exchanged.
+
 Imports are plain, because a name that is put together would make every module of the program a
 part of each kernel (`trials.sources`).
 """
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from numba.core import codegen, compiler, compiler_machinery, environment, typed_passes
+import numba
+from numba.core import analysis, codegen, compiler, compiler_machinery, environment, typed_passes
+from numba.core.typing import templates
 
 # Numba states few types.
+_analysis: Any = analysis
 _codegen: Any = codegen
 _compiler: Any = compiler
 _machinery: Any = compiler_machinery
 _environment: Any = environment
 _typed_passes: Any = typed_passes
+_template: Any = templates._OverloadFunctionTemplate  # type: ignore[attr-defined]
 
+#: Options of every kernel and inner function.  They are the same, so that all share what Numba
+#: compiles for their calls.
+OPTIONS = {"nogil": True, "no_cfunc_wrapper": True}
 #: The start of the names of the variables that point to a function's constants.
 _CONSTANTS = "_ZN08NumbaEnv"
 #: The start of the names of compiled functions.
@@ -39,16 +55,24 @@ class KernelLibrary(_codegen.JITCodeLibrary):  # type: ignore[misc]
     """Machine code of one kernel, with the functions that it calls."""
 
     _linking_libraries: list[Any]
+    #: Whether the function's own sums may be reordered, so that its form decides how they round.
+    reorders = True
 
     def _optimize_functions(self, module: Any) -> None:
         if _codegen.config.LLVM_PASS_TIMINGS:  # Numba times the functions one by one
             super()._optimize_functions(module)
             return
         module.data_layout = self._codegen._data_layout
-        manager, builder = self._codegen._function_pass_manager()
+        manager, builder = self._codegen._function_pass_manager(**self._simplification())
         for function in module.functions:
             if not function.is_declaration:
                 manager.run(function, builder)
+
+    def _simplification(self) -> dict[str, Any]:
+        """Few steps before all is linked, where later ones cannot give other numbers."""
+        if self.reorders:
+            return {}
+        return {"opt": min(1, _codegen.config.OPT), "loop_vectorize": False, "slp_vectorize": False}
 
     def finalize(self) -> None:
         """Link with every function that is called at any depth, optimise all and make code."""
@@ -64,16 +88,19 @@ class KernelLibrary(_codegen.JITCodeLibrary):  # type: ignore[misc]
 
 
 class InnerLibrary(KernelLibrary):
-    """The optimised form of one function, without machine code and without what it calls."""
+    """The form of one function, without machine code and without what it calls."""
 
+    #: Whether the function has a loop of its own.
+    loops = True
     _whole: Any = None
 
     def finalize(self) -> None:
-        """Optimise the function alone, and share it as a symbol that each kernel may hold."""
+        """Share the function as a symbol that each kernel may hold."""
         self._raise_if_finalized()
         if any(name.startswith(_LATE) for name in _variables(self._final_module)):
             raise NotImplementedError(f"{self.name} calls itself through another function")
-        self._optimize_final_module()
+        if self.reorders or self.loops:
+            self._optimize_final_module()
         self._finalize_dynamic_globals()
         own = set(getattr(self, "_own_copies", ()))
         for function in self._final_module.functions:
@@ -136,6 +163,7 @@ class LowerKernel(_typed_passes.NativeLowering):  # type: ignore[misc]
     def run_pass(self, state: Any) -> bool:
         generator = state.targetctx.codegen()
         state.library = KernelLibrary(generator, state.func_id.func_qualname)
+        state.library.reorders = bool(state.flags.fastmath)
         state.library.enable_object_caching()
         super().run_pass(state)
         for name in _variables(state.library._final_module):
@@ -153,6 +181,8 @@ class LowerInner(_typed_passes.NativeLowering):  # type: ignore[misc]
 
     def run_pass(self, state: Any) -> bool:
         state.library = InnerLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.reorders = bool(state.flags.fastmath)
+        state.library.loops = bool(_analysis.compute_cfg_from_blocks(state.func_ir.blocks).loops())
         # Others: Numba looks for what it has compiled by the options of the calling function.
         state.flags = state.flags.copy()
         state.flags.no_compile = state.flags.no_cpython_wrapper = True
@@ -169,6 +199,11 @@ class Entry:
 
 class _Compiler(_compiler.CompilerBase):  # type: ignore[misc]
     lowering: type
+
+    def compile_extra(self, function: Any) -> Any:
+        """Compile, with all that Numba defines itself as inner functions."""
+        with _own_functions():
+            return super().compile_extra(function)
 
     def define_pipelines(self) -> list[Any]:
         """Numba's own steps, with another last but one."""
@@ -191,3 +226,36 @@ class InnerCompiler(_Compiler):
     """The compiler of an inner function."""
 
     lowering = LowerInner
+
+
+def compile_inner(function: Callable[..., Any], **options: Any) -> Any:
+    """The dispatcher of a function that only compiled functions call."""
+    compiled: Any = numba.jit
+    made = compiled(**{**options, **OPTIONS, "pipeline_class": InnerCompiler})(function)
+
+    def add(form: Any) -> None:
+        made.overloads[tuple(form.signature.args)] = form
+
+    # Numba hands every form to the function that Python calls, and this one has no address.
+    made.add_overload = add
+    return made
+
+
+def _decorate(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Numba's decorator of its own functions: it states that Python calls none of them."""
+    options.pop("no_cpython_wrapper", None)  # inner functions have none, and do not say so
+    return lambda function: compile_inner(function, **options)
+
+
+@contextlib.contextmanager
+def _own_functions() -> Iterator[None]:
+    """Have Numba compile the functions that it defines itself as inner ones.
+
+    Numba's lock lets one thread compile.
+    """
+    before = _template._get_jit_decorator
+    _template._get_jit_decorator = lambda _: _decorate
+    try:
+        yield
+    finally:
+        _template._get_jit_decorator = before

@@ -559,12 +559,12 @@ def _call_all_old() -> None:
 
 
 def _compare_options_briefly() -> None:
-    """Have Numba compare two sets of options by what differs from the defaults first.
+    """Have Numba compare two sets of options by those that one of the two states.
 
     Each call in a kernel is looked up under the types of its arguments and the options of the
     compilation.  Numba reads some twenty properties of two objects at each look-up, to compare
-    them and for a hash.  That takes a tenth of a compilation.  The answers are Numba's own: equal
-    settings of one class are equal options, and the hash depends on the names of a class's options.
+    them and for a hash.  That takes a tenth of a compilation.  The answers are Numba's own: options
+    that neither states have one default, and the hash depends on the names of a class's options.
     """
     module: Any = importlib.import_module("numba.core.targetconfig")
     options: Any = getattr(module, "TargetConfig", None)
@@ -573,10 +573,13 @@ def _compare_options_briefly() -> None:
     compare, digest = options.__eq__, options.__hash__
     hashes: dict[type, int] = {}
 
-    def is_same(self: Any, other: object) -> Any:
-        if type(self) is type(other) and self._values == other._values:  # type: ignore[attr-defined]
-            return True
-        return compare(self, other)
+    def is_same(self: Any, other: Any) -> Any:
+        if type(self) is not type(other):
+            return compare(self, other)
+        mine, others = self._values, other._values
+        return mine == others or all(
+            getattr(self, name) == getattr(other, name) for name in mine.keys() | others.keys()
+        )
 
     def hash_of(self: Any) -> int:
         found = hashes.get(type(self))

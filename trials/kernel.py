@@ -25,7 +25,7 @@ from typing import Any, TypeVar, overload
 
 import numba
 
-from trials.compiling import InnerCompiler, KernelCompiler
+from trials.compiling import OPTIONS, KernelCompiler, compile_inner
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -48,8 +48,7 @@ def kernel(
     return compiled(
         function,
         cache=True,
-        nogil=True,
-        no_cfunc_wrapper=True,
+        **OPTIONS,
         pipeline_class=KernelCompiler,
         fastmath=fastmath,
         error_model=error_model,
@@ -79,21 +78,11 @@ class InnerKernel:
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         functools.update_wrapper(self, function)
-        compiled: Any = numba.njit
         self.py_func = function
         self._options = options
-        self._inner = compiled(
-            function,
-            nogil=True,  # as kernels say, so that both share what Numba compiles for their calls
-            no_cfunc_wrapper=True,
-            pipeline_class=InnerCompiler,
-            **{"fastmath": False, "error_model": "python", **options},
+        self._inner = compile_inner(
+            function, **{"fastmath": False, "error_model": "python", **options}
         )
-        # Numba hands every form to the function that Python calls, and this one has no address.
-        self._inner.add_overload = self._add
-
-    def _add(self, form: Any) -> None:
-        self._inner.overloads[tuple(form.signature.args)] = form
 
     @property
     def _numba_type_(self) -> Any:

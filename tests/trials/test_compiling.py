@@ -1,10 +1,11 @@
-"""Inner kernels: the values of Python's function, one rounding for all callers, and no code."""
+"""Inner functions: the values of Python's, one rounding for all callers, and no machine code."""
 
 from __future__ import annotations
 
 import numba
 import numpy as np
 import pytest
+from numba.core.typing import templates
 
 from trials import compiling
 from trials.compiling import InnerLibrary, KernelLibrary, _parts
@@ -90,6 +91,75 @@ def test_an_inner_kernel_has_neither_machine_code_nor_a_file():
     (caller,) = filled.overloads.values()
     if isinstance(caller.library, KernelLibrary):  # else it was read from its file
         assert caller.library.get_pointer_to_function(caller.fndesc.llvm_func_name) != 0
+
+
+def _compiled(inner, *types):
+    inner._inner.compile(types)
+    form = _only_form(inner)
+    form.library._ensure_finalized()
+    return form
+
+
+def test_numbas_own_functions_have_no_machine_code_either():
+    @inner_kernel
+    def sevens(n):
+        return np.full(n, 7, np.uint16)
+
+    library = _compiled(sevens, numba.int64).library
+    for name in ("impl_np_full", "ol_np_empty"):  # one calls the other
+        (library,) = (called for called in library._linking_libraries if name in called.name)
+        assert isinstance(library, InnerLibrary)
+    assert sevens(3).tolist() == [7, 7, 7]
+
+
+def test_numba_compiles_as_ever_what_is_no_kernel():
+    """Its own decorator is back after a kernel, and after one that cannot be compiled."""
+    decorator = templates._OverloadFunctionTemplate._get_jit_decorator
+
+    @kernel
+    def nonsense(x):
+        return np.full(x, "no number") + x
+
+    with pytest.raises(numba.TypingError):
+        nonsense(2)
+    assert templates._OverloadFunctionTemplate._get_jit_decorator is decorator
+
+    @numba.njit
+    def plain(n):
+        return np.full(n, 5, np.int16)
+
+    assert plain(2).tolist() == [5, 5]
+    called = next(iter(plain.overloads.values())).library._linking_libraries
+    (library,) = (library for library in called if "impl_np_full" in library.name)
+    assert not isinstance(library, InnerLibrary)
+
+
+def test_what_may_reorder_sums_and_what_has_a_loop_is_optimised_alone(monkeypatch):
+    """The first decides how sums round.  The second would not be vectorised in a kernel."""
+
+    @inner_kernel
+    def straight(x):
+        return 2.0 * x + 1.0
+
+    @inner_kernel(fastmath=FAST)
+    def fast(x):
+        return 2.0 * x + 1.0
+
+    @inner_kernel
+    def looped(x):
+        for i in range(x.size):
+            x[i] *= 2.0
+
+    alone, optimise = [], InnerLibrary._optimize_final_module
+    monkeypatch.setattr(
+        InnerLibrary,
+        "_optimize_final_module",
+        lambda library: alone.append(library.name.rpartition(".")[2]) or optimise(library),
+    )
+    forms = [_compiled(inner, numba.float64) for inner in (straight, fast)]
+    forms.append(_compiled(looped, numba.float64[::1]))
+    assert alone == ["fast", "looped"]
+    assert [form.library._simplification() == {} for form in forms] == [False, True, False]
 
 
 def test_python_calls_a_form_of_its_own():
