@@ -11,4 +11,5 @@ from typing import cast
 import numpy as np
 
 ZERO = cast(int, np.int64(0))
+ONE = cast(int, np.int64(1))
 TWO = cast(int, np.int64(2))

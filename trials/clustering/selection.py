@@ -54,6 +54,7 @@ from trials.clustering.convex import convex_clustering_labels
 from trials.clustering.kmeans import KMeansFit, kmeans_pp
 from trials.clustering.kmeans.assignment import squared_distances
 from trials.clustering.units import divide_by_units, give_back, own_units
+from trials.integers import ZERO
 from trials.kernel import inner_kernel, kernel
 
 Partition = Callable[[FloatArray, float], IntArray]
@@ -188,7 +189,7 @@ def _keep_outer(
     far = int(np.argmax(radii))
     squared_distances(points_t, low, points_t[:, low + far].copy(), others)
     # The share that is taken off is far above the rounding of all distances.
-    least = (1.0 - 1e-9) * math.sqrt(others.max()) - math.sqrt(radii[far])
+    least = (1.0 - 1e-9) * math.sqrt(others[np.argmax(others)]) - math.sqrt(radii[far])
     if least <= 0.0:
         return high
     kept = low
@@ -216,7 +217,7 @@ def _recovery_batch(
     for b in range(n_sets):
         _gather(points[b], labels[b], ends, points_t)
         lower[b], upper[b] = 0.0, np.inf
-        start = 0
+        start = ZERO
         for k in range(n_clusters):
             counts[k] = ends[k] - start
             if counts[k] > 0:

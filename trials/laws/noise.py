@@ -189,7 +189,7 @@ def extreme_singular_values(diagonal: FloatArray, above: FloatArray, out: FloatA
             off_sq[2 * i] = diagonal[trial, i]
         for i in range(r - 1):
             off_sq[2 * i + 1] = above[trial, i]
-        bound = 2.0 * math.sqrt(np.max(off_sq)) + 1e-300  # Gershgorin
+        bound = 2.0 * math.sqrt(off_sq[np.argmax(off_sq)]) + 1e-300  # Gershgorin
         for which in range(2):
             wanted = 2 * r if which == 0 else r + 1
             low, high = 0.0, bound * 1.001

@@ -38,7 +38,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trials.checks import FloatArray, IntArray
-from trials.integers import TWO, ZERO
+from trials.integers import ONE, TWO, ZERO
 from trials.kernel import inner_kernel
 from trials.laws.pairwise import log_tail, margin, tail_draw
 
@@ -589,7 +589,7 @@ def _takes_rival(
     The losses are drawn one by one, until one is smaller than the rival's.
     """
     _conditional_pair(x, n, rng, bartlett)
-    smallest = _loss(factor, bartlett, 1)
+    smallest = _loss(factor, bartlett, ONE)
     for i in range(2, factor.shape[0]):
         _bartlett_row(i, n, rng, bartlett[i])
         if _loss(factor, bartlett, i) < smallest:

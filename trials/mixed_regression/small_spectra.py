@@ -82,6 +82,21 @@ def _largest_off(matrices: FloatArray) -> float:
     return largest
 
 
+@inner_kernel
+def _sort_places(values: FloatArray, order: IntArray) -> None:
+    """Write the places of ``values`` (q,) in increasing order into ``order`` (q,).
+
+    Equal values keep their order.  ``np.argsort`` does the same for so few, and takes ten times as
+    long to compile.
+    """
+    for place in range(values.size):
+        at = place
+        while at > 0 and values[place] < values[order[at - 1]]:
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = place
+
+
 @kernel
 def small_spectra(
     grams: FloatArray, clients: IntArray, starts: IntArray, values: FloatArray, vectors: FloatArray
@@ -100,7 +115,7 @@ def small_spectra(
     lanes = min(_LANES, n)
     matrices, basis = np.zeros((q, q, lanes)), np.empty((q, q, lanes))
     cosine, sine, units = np.empty(lanes), np.empty(lanes), np.ones(lanes)
-    found = np.empty(q)
+    found, order = np.empty(q), np.empty(q, np.int64)
     for top in range(0, n, lanes):
         here = min(lanes, n - top)  # the other lanes keep what they hold, a diagonal or zero
         basis[:] = 0.0
@@ -124,7 +139,8 @@ def small_spectra(
             at, first = starts[clients[top + lane]]
             for a in range(q):
                 found[a] = matrices[a, a, lane]
-            for place, a in enumerate(np.argsort(found)):
-                values[at + place] = max(found[a] * units[lane], 0.0)
+            _sort_places(found, order)
+            for place, row in enumerate(order):
+                values[at + place] = max(found[row] * units[lane], 0.0)
                 for b in range(q):
-                    vectors[first + place * q + b] = basis[a, b, lane]
+                    vectors[first + place * q + b] = basis[row, b, lane]

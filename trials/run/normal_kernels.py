@@ -148,13 +148,15 @@ def fill_normals(
     n, words = out.size, np.empty(LANES, dtype=np.uint64)
     at = min(n_spare, n)
     first = LANES - n_spare
-    out[:at] = spare[first : first + at]
+    for i in range(at):
+        out[i] = spare[first + i]
     left = n_spare - at
     while n - at >= LANES:
         _block(state, words, out[at : at + LANES])
         at += LANES
     if at < n:
         _block(state, words, spare)
-        out[at:] = spare[: n - at]
+        for i in range(n - at):
+            out[at + i] = spare[i]
         left = LANES - (n - at)
     return left

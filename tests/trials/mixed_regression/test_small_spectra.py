@@ -7,7 +7,7 @@ import pytest
 
 import trials.mixed_regression.fed_regression as module
 from trials.mixed_regression.fed_regression import local_spectra, run_fed_regression
-from trials.mixed_regression.small_spectra import LARGEST_ORDER, small_spectra
+from trials.mixed_regression.small_spectra import LARGEST_ORDER, _sort_places, small_spectra
 from trials.models.clients import ClientData
 
 ULP = np.finfo(np.float64).eps
@@ -58,6 +58,15 @@ def test_they_are_the_eigenvectors_to_rounding(kind, n, q):
     np.testing.assert_allclose(vectors @ vectors.transpose(0, 2, 1), identity, **near)
     rebuilt = np.einsum("cai,ca,caj->cij", vectors, values / unit, vectors)
     np.testing.assert_allclose(rebuilt, given / unit[:, :, None], **near)
+
+
+@pytest.mark.parametrize("q", [0, 1, 2, LARGEST_ORDER])
+def test_places_are_sorted_as_numpy_sorts_them_stably(q):
+    rng = np.random.default_rng(q)
+    for values in (rng.normal(size=q), rng.integers(0, 3, q) * 1.0, np.arange(q, 0.0, -1.0)):
+        order = np.empty(q, np.int64)
+        _sort_places(values, order)
+        assert order.tolist() == np.argsort(values, kind="stable").tolist()
 
 
 def test_units_that_are_powers_of_two_change_no_digit():

@@ -219,6 +219,16 @@ def _coarser(
 
 
 @inner_kernel(error_model="numpy", fastmath=FAST)
+def _count_on(ends: IntArray, more: int) -> IntArray:
+    """``ends`` (n,) and the end of ``more`` after them, (n + 1,)."""
+    longer = np.empty(ends.size + 1, dtype=np.int64)
+    for i in range(ends.size):
+        longer[i] = ends[i]
+    longer[-1] = ends[-1] + more
+    return longer
+
+
+@inner_kernel(error_model="numpy", fastmath=FAST)
 def coarsen(lanes: tuple[int, ...], hessian: Hessian) -> Levels:
     """The coarser graphs, until few nodes are left or no edge is strong against the masses."""
     one, none, numbers = np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0)
@@ -235,8 +245,8 @@ def coarsen(lanes: tuple[int, ...], hessian: Hessian) -> Levels:
             break
         fine, share = _coarser(lanes, fine, labels, count)
         levels = Levels(
-            np.append(levels.nodes, levels.nodes[-1] + count),
-            np.append(levels.edges, levels.edges[-1] + fine.indices.size),
+            _count_on(levels.nodes, count),
+            _count_on(levels.edges, fine.indices.size),
             np.concatenate((levels.indptr, fine.indptr)),
             np.concatenate((levels.indices, fine.indices)),
             np.concatenate((levels.first, fine.first)),

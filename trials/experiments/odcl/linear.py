@@ -159,9 +159,12 @@ def _divide_by_roots(grams: FloatArray, errors: FloatArray) -> bool:
 
     Returns False where one of these is not positive definite.
     """
-    root = np.empty(grams.shape[1:])
+    d = grams.shape[1]
+    root = np.empty((d, d))
     for i in range(grams.shape[0]):
-        root[:] = grams[i]
+        for a in range(d):
+            for b in range(d):
+                root[a, b] = grams[i, a, b]
         if not cholesky(root):
             return False
         solve_upper(root, errors[i])
