@@ -10715,6 +10715,62 @@ MEANINGS: tuple[Meaning, ...] = (
         "a worker decides the registered claim in place of that of the user's own file",
         "verify/test_deciding",
     ),
+    Meaning(
+        "trials/mixed_regression/small_spectra.py",
+        "values[place] < values[order[at - 1]]",
+        "values[place] <= values[order[at - 1]]",
+        "equal eigenvalues change places",
+        "trials/mixed_regression/test_small_spectra",
+    ),
+    Meaning(
+        "trials/run/normal_kernels.py",
+        "out[at + i] = spare[i]",
+        "out[at + i] = spare[first + i]",
+        "the last numbers of an array are not those that the next array skips",
+        "trials/run/test_normal_kernels",
+    ),
+    Meaning(
+        "trials/clustering/sparse/preconditioner.py",
+        "longer[-1] = ends[-1] + more",
+        "longer[-1] = more",
+        "a coarser graph ends at its own size, without the finer ones",
+        "trials/clustering/test_sparse_kernels",
+    ),
+    Meaning(
+        "trials/experiments/odcl/linear.py",
+        "root[a, b] = grams[i, a, b]",
+        "root[a, b] = grams[0, a, b]",
+        "errors of all users are divided by the root of the first one's Gram matrix",
+        "trials/experiments/test_odcl_figures",
+    ),
+    Meaning(
+        "trials/jit_cache.py",
+        "for name in mine.keys() | others.keys()",
+        "for name in mine.keys()",
+        "two sets of options are equal where only the second states one that differs",
+        "trials/test_jit_cache",
+    ),
+    Meaning(
+        "trials/compiling.py",
+        "if self.reorders or self.loops:",
+        "if self.loops:",
+        "a sum that may be reordered rounds as the kernel that holds it says",
+        "trials/test_compiling",
+    ),
+    Meaning(
+        "trials/compiling.py",
+        "_template._get_jit_decorator = before",
+        "pass",
+        "Numba compiles its own functions as inner ones for all after the first kernel",
+        "trials/test_compiling",
+    ),
+    Meaning(
+        "trials/compiling.py",
+        "    made.add_overload = add\n    return made",
+        "    return made",
+        "an inner function is handed to Python without an address",
+        "trials/test_compiling",
+    ),
 )
 
 
