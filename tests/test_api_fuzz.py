@@ -64,7 +64,7 @@ INNER = (
 #: Functions of other modules that are no drivers.
 NO_DRIVERS = {
     "kernel",  # the decorator of kernels
-    "inner_kernel",  # and that of kernels that only kernels call
+    "inner_kernel", "compile_inner",  # and those of kernels that only kernels call
     "check_batch", "draw_pair", "shared_coordinates", "check_bernoulli",
     # the numbers of floats, and cores of the pairwise law without checks, called in loops
     "floats_down", "floats_up", "pairwise_ratios", "pairwise_log_probabilities",

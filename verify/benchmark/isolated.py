@@ -75,7 +75,8 @@ class _Worker:
         self.connection, theirs = multiprocessing.connection.Pipe()
         path = [os.path.abspath(folder) for folder in sys.path]
         self.process = subprocess.Popen(
-            [sys.executable, "-c", _MAIN.format(path=path, descriptor=theirs.fileno())],
+            # Unbuffered: a process that is killed would lose what its methods have printed.
+            [sys.executable, "-u", "-c", _MAIN.format(path=path, descriptor=theirs.fileno())],
             stdin=subprocess.DEVNULL,
             pass_fds=[theirs.fileno()],
         )

@@ -511,6 +511,7 @@ def test_a_stored_benchmark_with_other_clusters_tells_the_methods_their_number(
 
 def test_what_a_method_prints_is_no_part_of_the_output(call, capfd, monkeypatch):
     monkeypatch.setattr(isolated, "_local", threading.local())  # a process of this test's own
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     code, out, _ = call("--methods", "my.py:Prints,my.py:Mean", *SMALL, "--trials", "4", "--json")
     assert code == 0
     assert json.loads(out)["federations"][0]["n_trials"] == 4
