@@ -151,9 +151,16 @@ _GENEROUS = {"high": "upper end generous", "low": "lower end generous"}
 
 def _constant(constant: Constant) -> Latex:
     generous = _GENEROUS.get(constant.generous, "chosen by the user of the algorithm")
-    low, high = number(constant.low)[1:-1], number(constant.high)[1:-1]
-    symbol = formula(constant.latex)[1:-1]
-    return Latex(f"${symbol}\\in[{low},\\ {high}]$, {prose(constant.meaning)} ({generous})")
+    symbol, low, high = formula(constant.latex), number(constant.low), number(constant.high)
+    box = f"{symbol} in {{[}}{low}, {high}{{]}}"
+    if _are_formulas(symbol, low, high):
+        box = f"${symbol[1:-1]}\\in[{low[1:-1]},\\ {high[1:-1]}]$"
+    return Latex(f"{box}, {prose(constant.meaning)} ({generous})")
+
+
+def _are_formulas(*texts: str) -> bool:
+    """Whether each text is one inline formula.  A stranger's symbol may hold words."""
+    return all(re.fullmatch(r"\$[^$]*\$", text) for text in texts)
 
 
 #: Conditions that a page repeats rather than send the reader to another page.
@@ -231,10 +238,11 @@ def _in_proofs(node: Node, tried: Tried, names: Mapping[str, str]) -> Latex:
 
 def _slack(evidence: Evidence) -> Latex:
     """The required constants, and the slack of the bound, where the evidence has them."""
-    needed = [
-        f"${formula(name)[1:-1]}={number(value)[1:-1]}$"
-        for name, value in evidence.required.items()
-    ]
+    needed = []
+    for name, value in evidence.required.items():
+        symbol, shown = formula(name), number(value)
+        one = _are_formulas(symbol, shown)
+        needed.append(f"${symbol[1:-1]}={shown[1:-1]}$" if one else f"{symbol} = {shown}")
     lines = [f"The trials require {enumerate_items(needed)}"] if needed else []
     lines += [
         f"With {prose(s.constants)} the bound is {number(s.median)} times the observed quantile "

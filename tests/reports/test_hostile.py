@@ -12,12 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reports.assemble import build, write_report
+from reports.claim_page import claim_page
 from reports.claim_tables import cell_table
 from reports.engines import compile_pdf, latex_missing, typst_pdf, typst_source
 from reports.errors import ReportError
 from reports.figures import _draw_panels, render
 from reports.lettering import label
 from reports.mathematics import COMMANDS, display_source, why_refused
+from reports.reading import Tried
 from reports.schema import Cell, Claim, Evidence, Figure, Summary, decode
 from reports.text import escape_text, latex_field
 from tests.reports.fakes import FakeRun, cell, claim, run, undrawn
@@ -65,6 +67,49 @@ def test_text_prints_an_attack_as_text(attack: str, wrap: str) -> None:
         for name in ("input", "include", "write", "def", "label", "read", "catcode", "csname"):
             assert f"\\{name}" not in shown
         assert "^^" not in shown
+
+
+def with_formula(place: str, source: str) -> dict[str, Any]:
+    """A claim with this formula at one place of its page."""
+    document: dict[str, Any] = undrawn(claim("p.thm1"))
+    document["evidence"] |= {"cells": [], "tables": []}
+    if place == "constant":
+        document["constants"][0] |= {"latex": source}
+    elif place == "condition":
+        document["assumptions"][0] |= {"latex": source}
+    elif place == "required":
+        document["evidence"] |= {"required": {source: 1.0}}
+    else:
+        document[place] = source
+    return document
+
+
+PLACES = (
+    "constant", "condition", "required",
+    "bound_latex", "failure_latex", "quantifiers", "statement",
+)  # fmt: skip
+_NAMES = "input|include|write|def|label|read|catcode|csname|openin|immediate|href|lua|filecontents"
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_page_prints_an_attack_in_place_of_a_formula_as_text(place: str) -> None:
+    """No command of it survives in any part of the page, or the page names the claim."""
+    refused = []
+    for attack in ATTACKS:
+        for wrap in ("{}", "${}$", "see ${}$ here"):
+            item = decode(with_formula(place, wrap.format(attack)), Claim, "claim")
+            try:
+                page = claim_page(Tried(key="p.thm1", name="p.thm1", claim=item), {})
+            except ReportError as error:
+                refused.append(str(error))
+                continue
+            parts = [page[name] for name in ("bound", "failure", "quantifiers", "statement")]
+            parts += [text for name in ("conditions", "after") for _, text in page[name]]
+            shown = " ".join(map(str, parts))
+            assert not re.search(rf"\\({_NAMES})(?![a-z])|\\end\{{document|\^\^", shown)
+            assert not re.search(r"(?<!\\)%", shown)
+    assert refused
+    assert all(text.startswith("claim 'p.thm1'") for text in refused)
 
 
 @settings(deadline=None, max_examples=300)

@@ -224,6 +224,40 @@ def test_a_constant_has_its_interval_and_its_generous_end() -> None:
     assert "(chosen by the user of the algorithm)" in constants("")
 
 
+def test_every_constant_is_listed_in_its_order() -> None:
+    """A box may be one value, and a run of a stranger may name no number or no symbol."""
+    boxes: list[tuple[str, float | None, float | None]] = [
+        ("c_2", 3.0, 3.0), ("c_1", 1.0, math.inf), ("c_3", None, math.nan), ("see $c$", 0.0, 2.0),
+    ]  # fmt: skip
+    items = [
+        {"latex": symbol, "low": low, "high": high, "generous": "high", "meaning": f"rate {i}"}
+        for i, (symbol, low, high) in enumerate(boxes)
+    ]
+    told = runs(claim("p.a", constants=items))["Constants"].removesuffix(".").split("; ")
+    assert [text.replace(" (upper end generous)", "") for text in told] == [
+        r"$c_2\in[3,\ 3]$, rate 0",
+        r"$c_1\in[1,\ \infty]$, rate 1",
+        "$c_3$ in {[}--, not a number{]}, rate 2",
+        "see $c$ in {[}$0$, $2${]}, rate 3",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("required", "told"),
+    [
+        ({"c_2": 0.5}, "$c_2=0.5$"),
+        ({"c_2": 0.5, "c_1": 4e6}, r"$c_2=0.5$ and $c_1=4 \times 10^{6}$"),
+        ({"c": None, "see $c$": 2.0}, "$c$ = -- and see $c$ = $2$"),
+    ],
+)
+def test_a_page_gives_the_constants_that_the_trials_require(
+    required: dict[str, float | None], told: str
+) -> None:
+    document = claim("p.a")
+    document["evidence"] |= {"required": required, "sharpness": []}
+    assert runs(document)["Sharpness"] == f"The trials require {told}."
+
+
 def test_a_witness_has_its_place_its_values_and_its_trial() -> None:
     document = refuted("p.a")
     assert runs(document)["Witness"] == (
