@@ -228,6 +228,7 @@ def test_every_constant_is_listed_in_its_order() -> None:
     """A box may be one value, and a run of a stranger may name no number or no symbol."""
     boxes: list[tuple[str, float | None, float | None]] = [
         ("c_2", 3.0, 3.0), ("c_1", 1.0, math.inf), ("c_3", None, math.nan), ("see $c$", 0.0, 2.0),
+        ("$c$ or $d$", 0.0, 2.0),
     ]  # fmt: skip
     items = [
         {"latex": symbol, "low": low, "high": high, "generous": "high", "meaning": f"rate {i}"}
@@ -239,6 +240,7 @@ def test_every_constant_is_listed_in_its_order() -> None:
         r"$c_1\in[1,\ \infty]$, rate 1",
         "$c_3$ in {[}--, not a number{]}, rate 2",
         "see $c$ in {[}$0$, $2${]}, rate 3",
+        "$c$ or $d$ in {[}$0$, $2${]}, rate 4",
     ]
 
 
