@@ -10506,6 +10506,13 @@ MEANINGS: tuple[Meaning, ...] = (
         missed=True,
     ),
     Meaning(
+        "bounds/gaussian.py",
+        "term *= i / (n_trials - i + 1)",
+        "term *= i / (n_trials - count + 1)",
+        "each ratio of masses has the denominator of the first one",
+        "bounds/test_gaussian",
+    ),
+    Meaning(
         "trials/run/experiment.py",
         "first = next(iter(errors.values()))\n        super",
         "first = next(reversed(errors.values()))\n        super",
@@ -10580,6 +10587,77 @@ MEANINGS: tuple[Meaning, ...] = (
         "points.append((ends[edge.target][1], ends[edge.target][2]))",
         "an edge runs through its target",
         "reports/site/test_drawing",
+    ),
+    Meaning(
+        "reports/results.py",
+        'more" if len(claims) > most else',
+        'more" if len(claims) > most + 1 else',
+        "one failing claim too many is left out without a word",
+        "reports/test_results",
+    ),
+    Meaning(
+        "reports/claim_page.py",
+        "if apart.told:",
+        'if set(apart.told) - {"1"}:',
+        "a symbol that is told from a constant alone is told from nothing",
+        "reports/test_claim_page",
+    ),
+    Meaning(
+        "reports/text.py",
+        "if places > 4:\n        return number(value, 5)",
+        "if places > 4:\n        return number(value)",
+        "a tiny estimate with a far smaller error has three digits",
+        "reports/test_values",
+    ),
+    Meaning(
+        "reports/picture.py",
+        "if row.places:",
+        "if row.places and row.places[0] < row.places[2]:",
+        "a theorem measured in one cell, whose range has no length, has no dot",
+        "reports/test_picture",
+    ),
+    Meaning(
+        "reports/claim_page.py",
+        "for item in claim.constants]",
+        "for item in claim.constants if item.low != item.high]",
+        "a constant that was tried at one value is not on the page",
+        "reports/test_reading",
+        missed=True,
+    ),
+    Meaning(
+        "reports/dependencies.py",
+        "taken.setdefault(half, []).append((top + low, top + high))",
+        "taken[half] = [(top + low, top + high)]",
+        "a part is kept clear of the last part in its columns only",
+        "reports/test_dependencies",
+    ),
+    Meaning(
+        "reports/tables.py",
+        "rest = room - sum(small)",
+        "rest = room - even * len(small)",
+        "what narrow columns leave of their share is given to no column",
+        "reports/test_tables",
+    ),
+    Meaning(
+        "reports/claim_page.py",
+        "low, high = formula(constant.latex), number",
+        "low, high = Latex(f\"${constant.latex.strip('$')}$\"), number",
+        "the symbol of a constant is not checked as formulas are",
+        "reports/test_reading reports/test_hostile",
+        missed=True,
+    ),
+    Meaning(
+        "reports/figures.py",
+        (
+            "            ax.set_position((0.3, 0.3, *share))\n"
+            "            measured.append(_margins(ax))\n"
+        ),
+        (
+            "            measured.append(_margins(ax))\n"
+            "            ax.set_position((0.3, 0.3, *share))\n"
+        ),
+        "the room for labels is measured while a panel has another size",
+        "reports/test_figures",
     ),
     Meaning(
         "verify/claims/odcl/recovery.py",
