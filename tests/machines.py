@@ -3,13 +3,15 @@
     python -m tests.machines                       all that follows
     python -m tests.machines kernels               OpenBLAS's kernels and a generic processor
     python -m tests.machines versions              the oldest packages, and each Python
+    python -m tests.machines oldest                the oldest packages alone
     python -m tests.machines kernels --only Zen --tests tests/records -k ifca.eq3
                                                    one row, on a part of the tests
 
 ``kernels`` compares the recorded values, checks that every claim is complete, and tests the stores.
 ``versions`` builds the wheel, installs it beside the packages of `requirements/oldest.txt` and of
-`requirements/verify.txt`, runs two claims, names one that does not exist, and replays a trial.  A
-line says what is left out.
+`requirements/verify.txt`, runs two claims, names one that does not exist, and replays a trial.
+``oldest`` is the share of it that continuous integration runs.  It leaves packages out that cannot
+be downloaded, because that is no fault of the program.  A line says what is left out.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -34,6 +37,8 @@ PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 TESTS = ("tests/records", "tests/test_every_claim.py", "tests/trials/run")
 #: One claim with a certificate and one that samples, with the first words of their verdicts.
 VERDICTS = {"ifca.eq3": "PROVED", "ifca.thm1-as-printed": "REFUTED"}
+#: Downloads fail now and then.  Seconds before the next try of an installation.
+PAUSES = (5, 10, 20)
 
 
 def kernels(only: str = "", tests: Sequence[str] = TESTS) -> Iterator[tuple[str, bool]]:
@@ -56,6 +61,24 @@ def _flags() -> str:
     return told.read_text() if told.exists() else ""
 
 
+def oldest() -> Iterator[tuple[str, bool]]:
+    """The oldest Python with the oldest packages, where they can be downloaded."""
+    version, lock = PYTHONS[0], "oldest"
+    python = _interpreter(version)
+    if python is None:
+        print(f"Python {version}: left out, because there is no such interpreter here", flush=True)
+        return
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if not _installs(python, lock, folder / "python"):
+            print(f"requirements/{lock}.txt: left out, because a download failed", flush=True)
+            return
+        yield (
+            f"Python {version}, requirements/{lock}.txt",
+            _works(_wheel(folder), folder / "python"),
+        )
+
+
 def versions() -> Iterator[tuple[str, bool]]:
     """Each Python with the locked packages, and the oldest one with the oldest packages."""
     with tempfile.TemporaryDirectory() as folder:
@@ -66,13 +89,14 @@ def versions() -> Iterator[tuple[str, bool]]:
                 print(f"Python {version}: left out, because there is no such interpreter here")
                 continue
             for lock in ("oldest", "verify") if version == PYTHONS[0] else ("verify",):
-                name = f"Python {version}, requirements/{lock}.txt"
-                yield name, _works(python, lock, wheel, Path(folder, f"{version}-{lock}"))
+                place = Path(folder, f"{version}-{lock}")
+                passes = _installs(python, lock, place) and _works(wheel, place)
+                yield f"Python {version}, requirements/{lock}.txt", passes
 
 
 def _wheel(folder: Path) -> Path:
     pip = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder), str(ROOT)]
-    subprocess.run(pip, check=True)
+    assert _in_some_try(pip), "the wheel could not be built"
     (found,) = folder.glob("*.whl")
     return found
 
@@ -89,13 +113,28 @@ def _interpreter(version: str) -> str | None:
     return None
 
 
-def _works(python: str, lock: str, wheel: Path, folder: Path) -> bool:
-    """Whether the wheel installs, and two claims, an error and a replay give what they must."""
+def _pip(folder: Path) -> list[str]:
+    return [str(folder / "bin" / "python"), "-m", "pip", "install", "-q", "--only-binary", ":all:"]
+
+
+def _installs(python: str, lock: str, folder: Path) -> bool:
+    """Whether the packages of ``requirements/<lock>.txt`` install in a new environment."""
     subprocess.run([python, "-m", "venv", str(folder)], check=True)
-    pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "-q", "--only-binary", ":all:"]
-    if subprocess.call([*pip, "-r", str(ROOT / "requirements" / f"{lock}.txt")]):
-        return False
-    subprocess.run([*pip, "--no-deps", str(wheel)], check=True)
+    return _in_some_try([*_pip(folder), "-r", str(ROOT / "requirements" / f"{lock}.txt")])
+
+
+def _in_some_try(command: list[str]) -> bool:
+    """Whether one of the tries ends well."""
+    for pause in (*PAUSES, 0):
+        if subprocess.call(command) == 0:
+            return True
+        time.sleep(pause)
+    return False
+
+
+def _works(wheel: Path, folder: Path) -> bool:
+    """Whether two claims, an error and a replay of the wheel give what they must."""
+    subprocess.run([*_pip(folder), "--no-deps", str(wheel)], check=True)
     program, run = str(folder / "bin" / "cfl-verify"), str(folder / "run")
     _call([program, "run", *VERDICTS, "--executor", "serial", "--output", run], cwd=folder)
     told = subprocess.run(
@@ -120,10 +159,16 @@ def main() -> int:
     parser.add_argument("--only", choices=("", *KERNELS), default="", help="one row of kernels")
     parser.add_argument("--tests", nargs=argparse.REMAINDER, help="for pytest, the last option")
     given = parser.parse_args()
+    rows = {
+        "kernels": lambda: kernels(given.only, given.tests or TESTS),
+        "versions": versions,
+        "oldest": oldest,
+    }
+    if unknown := set(given.parts) - set(rows):
+        parser.error(f"no part {min(unknown)}: choose from {', '.join(rows)}")
     failed = []
     for part in given.parts:
-        rows = kernels(given.only, given.tests or TESTS) if part == "kernels" else versions()
-        for name, passes in rows:
+        for name, passes in rows[part]():
             print(f"{name}: {'passes' if passes else 'FAILS'}", flush=True)
             failed += [] if passes else [name]
     return bool(failed)
