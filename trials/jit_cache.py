@@ -231,7 +231,7 @@ def place(module: str) -> tuple[Path, str] | None:
     """Return the folder and the source stamp of a module's kernels.
 
     Returns None for a module of another program.  A module is of this program when it belongs to
-    `trials` or imports it.
+    `trials` or imports it, also through other modules.
     """
     with _lock:
         found = _closure(module)
@@ -278,15 +278,8 @@ def _closure(module: str) -> tuple[sources.Source, ...] | None:
     top = module.partition(".")[0]
     if top in sources.LIBRARIES or top in sys.stdlib_module_names:
         return None
-    if sources.source(module) is None:  # an installed package: is it one that uses this one?
-        file = getattr(sys.modules.get(module), "__file__", None)
-        try:
-            if file is None or b"trials" not in Path(file).read_bytes():
-                return None
-        except OSError:
-            return None
     found = sources.closure([module])
-    return found if any(known.name.startswith("trials") for known in found) else None
+    return found if any(known.name.partition(".")[0] == "trials" for known in found) else None
 
 
 @cache

@@ -259,6 +259,49 @@ def test_a_users_kernel_that_uses_this_package_depends_on_it(tree):
     assert _result(_run(tree, program))[:2] == (6.0, 0)
 
 
+#: Modules of installed packages, and those that lead to the helper of `tree`, directly or not.
+INSTALLED = {
+    "pack": "",
+    "pack.low": "from trials.beta import shift",
+    "pack.high": "from pack.low import shift",
+    "pack.top": "def shift():\n    from . import high\n    return high.shift",
+    "pack.side": "import trials.gamma",
+    "pack.alone": "n_trials = 1  # of no trials",
+    "whole": "import trials.beta",
+    "whole.part": "x = 1",
+    "trialsome": "x = 1",
+}
+ON_THE_HELPER = {"pack.low", "pack.high", "pack.top", "whole"}
+PLACES = f"""
+import json, sys
+sys.path.insert(0, "site-packages")
+from trials import jit_cache
+names = {list(INSTALLED)}
+for name in names:
+    __import__(name)
+print(json.dumps({{name: jit_cache.place(name) for name in names}}, default=str))
+"""
+
+
+def test_an_installed_module_is_keyed_by_what_leads_it_to_this_package(tree):
+    """A kernel two imports away from an edited one ran its old code, 2 for 6."""
+    for name, text in INSTALLED.items():
+        package = name in {"pack", "whole"}
+        path = tree / "site-packages" / name.replace(".", "/")
+        path = path / "__init__.py" if package else path.with_suffix(".py")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text + "\n")
+    places = json.loads(_run(tree, PLACES).stdout)
+    assert {name for name, place in places.items() if place} == {*ON_THE_HELPER, "pack.side"}
+    for name in (*ON_THE_HELPER, "pack.side"):
+        folder, stamp = places[name]
+        assert Path(folder).parent == tree / "home" / ".cache" / jit_cache.FOLDER
+        assert Path(folder).name == f"{name}-{stamp[:20]}"
+    (tree / "tree" / "trials" / "beta.py").write_text(HELPER.format(value=5.0))
+    later = json.loads(_run(tree, PLACES).stdout)
+    assert {name for name in places if places[name] != later[name]} == ON_THE_HELPER
+
+
 # -- folders that cannot or must not be used -----------------------------------------------------
 
 
