@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -199,3 +200,55 @@ def test_a_link_belongs_where_the_file_lies(tmp_path):
         own: False, installed: True, tmp_path / "linked.py": True,
         installed.parent / "editable.py": False,
     }  # fmt: skip
+
+
+@pytest.fixture
+def unread(tmp_path, monkeypatch):
+    """A process that has read no package of this program and stands in a folder of other texts."""
+    for name in ("_sources", "_packages_read", "_imports"):
+        monkeypatch.setattr(sources, name, type(getattr(sources, name))())
+    (tmp_path / "ifca").mkdir()
+    for name in ("shown.py", "ifca/rate.py"):
+        (tmp_path / name).write_text("x = 1\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def _texts(package):
+    """The texts below a package's folder, by the names that Python imports them by."""
+    found = {}
+    for path in package.rglob("*.py"):
+        name = ".".join(path.relative_to(package.parent).with_suffix("").parts)
+        found[name.removesuffix(".__init__")] = path.read_bytes()
+    return found
+
+
+def test_a_package_that_was_not_imported_yet_is_read_where_python_finds_it(unread, monkeypatch):
+    """A worker has imported `trials` alone, and a module that it is sent may use the bounds."""
+    monkeypatch.delitem(sys.modules, "bounds", raising=False)
+    assert sources.source("bounds.no_such_module") is None
+    folder = Path(sources.__file__).parents[1] / "bounds"
+    assert {name: known.text for name, known in sources.snapshot().items()} == _texts(folder)
+    assert "bounds" not in sys.modules  # it is found and not imported
+
+
+def test_a_package_that_was_imported_is_read_where_it_came_from(unread, monkeypatch):
+    """Python might find another one by now, as after a change of its path."""
+    folder = unread / "elsewhere" / "bounds"
+    (folder / "low").mkdir(parents=True)
+    for name, text in (("__init__", ""), ("low/__init__", "y = 1\n"), ("low/deep", "z = 2\n")):
+        (folder / f"{name}.py").write_text(text)
+    package = ModuleType("bounds")
+    package.__file__ = str(folder / "__init__.py")
+    monkeypatch.setitem(sys.modules, "bounds", package)
+    assert sources.source("bounds.low.deep").text == b"z = 2\n"
+    found = {name: known.text for name, known in sources.snapshot().items()}
+    assert found == {"bounds": b"", "bounds.low": b"y = 1\n", "bounds.low.deep": b"z = 2\n"}
+
+
+def test_a_package_that_python_does_not_find_has_no_sources(unread, monkeypatch):
+    """A module that stands for it may have neither a file nor a specification."""
+    monkeypatch.setitem(sys.modules, "bounds", ModuleType("bounds"))
+    for _ in range(2):
+        assert sources.source("bounds.ifca") is None
+    assert sources.snapshot() == {}

@@ -72,6 +72,30 @@ def test_masked_entries_are_refused(estimator):
             call(hidden)
 
 
+@pytest.mark.parametrize(
+    "estimator", [ConvexClustering(2.0), ConvexClusterpath(2, penalties=10)], ids=["one", "path"]
+)
+def test_nothing_that_was_fitted_changes_when_rows_are_predicted_or_scored(estimator):
+    """An array has no names of features, and the names of the fit must stay for later frames."""
+    pandas = pytest.importorskip("pandas")
+    points, truth = two_groups(), [0] * 20 + [1] * 20
+    frame = pandas.DataFrame(points, columns=["height", "weight"])
+    fit = estimator.fit(frame)
+    before = dict(vars(fit))
+    assert list(fit.feature_names_in_) == ["height", "weight"]
+    expected = fit.score(frame)
+    for call in (fit.predict, fit.score, lambda rows: fit.score(rows, truth)):
+        call(frame.copy())
+        with pytest.warns(UserWarning, match="does not have valid feature names"):
+            call(points)
+        for columns in (["weight", "height"], ["height"]):
+            with pytest.raises(ValueError, match="feature names should match"):
+                call(frame[columns])
+        assert vars(fit).keys() == before.keys()
+        assert [name for name, value in vars(fit).items() if value is not before[name]] == []
+    assert fit.score(frame) == expected
+
+
 def test_given_weights_replace_the_neighbours():
     points = two_groups()
     weights = neighbour_weights(points, 3)

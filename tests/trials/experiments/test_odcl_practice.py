@@ -53,6 +53,19 @@ def test_starts_near_the_optima_and_at_odcl_settle_at_the_same_models():
     assert (found["random"] >= found["near"] * (1 - 1e-6)).all()
 
 
+@pytest.mark.parametrize("experiment", [ROUNDS, STARTS], ids=["rounds", "starts"])
+@pytest.mark.parametrize("runs", [1, 3])
+def test_a_trial_is_the_mean_of_runs_with_data_of_their_own(experiment, runs):
+    """Its runs are those that trials of one run each draw from the same stream, one by one."""
+    cell = {"optima": "four", "m": 8, "n": 40, "d": 5, "T": 5, "local_steps": 2}
+    alone = rows(experiment, {**cell, "runs": 1}, 11, 2 * runs)
+    together = rows(experiment, {**cell, "runs": runs}, 11, 2)
+    assert len(set(alone["one_shot"])) == 2 * runs
+    for name, values in alone.items():
+        means = [sum(values[:runs]) / runs, sum(values[runs:]) / runs]
+        assert together[name] == pytest.approx(means, rel=1e-12), name
+
+
 def test_the_numbers_of_clusters_are_those_of_scikit_learn():
     cell = {"optima": "four", "m": 20, "n": 200, "k_max": 7}
     for seed in range(3):
