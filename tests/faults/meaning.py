@@ -9047,6 +9047,14 @@ MEANINGS: tuple[Meaning, ...] = (
         missed=True,
     ),
     Meaning(
+        "trials/sources.py",
+        'file = getattr(module, "__file__", None)',
+        'file = getattr(module, "__file__", "")',
+        "a package that was not imported is read from the working folder",
+        "trials/test_sources",
+        missed=True,
+    ),
+    Meaning(
         "verify/cli/benchmarking.py",
         "if name is None and len(documents) > 1:",
         "if name is None and len(documents) > 2:",
@@ -10088,6 +10096,13 @@ MEANINGS: tuple[Meaning, ...] = (
         "trials/local_erm/test_local_erm",
     ),
     Meaning(
+        "trials/local_erm/squares.py",
+        "if far.size:",
+        "if far.any():",
+        "the first user is not scaled where it alone is out of range",
+        "trials/local_erm/test_local_erm",
+    ),
+    Meaning(
         "verify/cli/falsifying.py",
         "if not f.why and not f.error]",
         "if not f.why]",
@@ -10388,6 +10403,13 @@ MEANINGS: tuple[Meaning, ...] = (
         "trials/clustering/test_convex_kernels",
     ),
     Meaning(
+        "trials/clustering/convex/pairs.py",
+        "labels[i] = fused[own]",
+        "labels[i] = count - 1",
+        "a node whose set came earlier takes the label of the newest set",
+        "trials/clustering/test_convex_kernels",
+    ),
+    Meaning(
         "verify/mutation/mutants.py",
         "return exponent_mutant(original, term, mutant.symbol, size)",
         "return exponent_mutant(original, term, mutant.symbol, abs(size))",
@@ -10542,6 +10564,13 @@ MEANINGS: tuple[Meaning, ...] = (
         "trials beyond a chunk have the truth of the first chunk",
         "trials/experiments/test_ifca_exact",
         missed=True,
+    ),
+    Meaning(
+        "trials/experiments/ifca/paired.py",
+        'if cell["n_shared"] > cell["d"] - 2:',
+        'if cell["n_shared"] >= cell["d"] - 2:',
+        "two coordinates that are not shared are too few",
+        "trials/experiments/test_ifca_communication",
     ),
     Meaning(
         "reports/site/drawing.py",
@@ -10757,6 +10786,20 @@ MEANINGS: tuple[Meaning, ...] = (
         missed=True,
     ),
     Meaning(
+        "trials/laws/wishart.py",
+        "left = rng.binomial(sizes[a], limit)",
+        "left = rng.binomial(sizes[0], limit)",
+        "as many clients may join as the joined cluster has",
+        "trials/laws/test_wishart",
+    ),
+    Meaning(
+        "trials/laws/bounded_fits.py",
+        "change = math.cosh(right) ** -2 - math.cosh(left) ** -2",
+        "change = math.tanh(right) ** 2 - math.tanh(left) ** 2",
+        "the deviation of the Hessian has the other sign",
+        "trials/laws/test_bounded_fits",
+    ),
+    Meaning(
         "trials/run/forks.py",
         'alone = len(os.listdir("/proc/self/task")) == 1',
         "alone = True",
@@ -10801,6 +10844,13 @@ MEANINGS: tuple[Meaning, ...] = (
         "trials/mixed_regression/test_small_spectra",
     ),
     Meaning(
+        "trials/mixed_regression/settled_kernels.py",
+        "out[a, c] += matrix[a, c]",
+        "out[a, c] = matrix[a, c]",
+        "of a cluster's full blocks of rows the last one alone is kept",
+        "trials/mixed_regression/test_fed_regression",
+    ),
+    Meaning(
         "trials/run/normal_kernels.py",
         "out[at + i] = spare[i]",
         "out[at + i] = spare[first + i]",
@@ -10815,6 +10865,14 @@ MEANINGS: tuple[Meaning, ...] = (
         "trials/clustering/test_sparse_kernels",
     ),
     Meaning(
+        "trials/clustering/sparse/estimators.py",
+        "return 0.0\n        points = self._points(X, reset=False)",
+        "return 0.0\n        points = self._points(X)",
+        "a score of an array makes the fit forget the names of its features",
+        "trials/clustering/test_sparse_estimators",
+        missed=True,
+    ),
+    Meaning(
         "trials/experiments/odcl/linear.py",
         "root[a, b] = grams[i, a, b]",
         "root[a, b] = grams[0, a, b]",
@@ -10822,11 +10880,27 @@ MEANINGS: tuple[Meaning, ...] = (
         "trials/experiments/test_odcl_figures",
     ),
     Meaning(
+        "trials/experiments/odcl/linear.py",
+        'np.mean([one(params, rng) for _ in range(params["runs"])], axis=0)',
+        'np.mean([one(params, rng)] * params["runs"], axis=0)',
+        "the runs of a trial are copies of one run",
+        "trials/experiments/test_odcl_practice",
+        missed=True,
+    ),
+    Meaning(
         "trials/jit_cache.py",
         "for name in mine.keys() | others.keys()",
         "for name in mine.keys()",
         "two sets of options are equal where only the second states one that differs",
         "trials/test_jit_cache",
+    ),
+    Meaning(
+        "trials/jit_cache.py",
+        "    found = sources.closure([module])\n",
+        "    found = sources.closure([module]) if sources.source(module) else ()\n",
+        "an installed package that uses this one is another program",
+        "trials/test_jit_cache",
+        missed=True,
     ),
     Meaning(
         "trials/compiling.py",
