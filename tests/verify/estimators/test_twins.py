@@ -711,6 +711,26 @@ def test_a_client_joins_the_cluster_of_most_of_its_rows():
     assert fit.labels_.tolist() in (majority.tolist(), (1 - majority).tolist())
 
 
+def test_a_client_of_few_rows_sends_a_centre_for_each_and_a_group_of_no_majority_has_no_model():
+    """Groups A, B and C lie far apart, and C has most rows nowhere: two of three clusters are left.
+
+    The clients send 3 + 1 + 2 + 3 centres, and then X'X and X'y (5 floats) or rows (3 floats each).
+    """
+    places = {"A": (100.0, 0.0), "B": (0.0, 100.0), "C": (100.0, 100.0)}
+    clients = ["AAAABAACAACA", "A", "BB", "BCB"]
+    x = np.array([places[group] for group in "".join(clients)])
+    who = np.repeat(np.arange(4), [len(groups) for groups in clients])
+    truth = np.array([[0.01, 0.02], [-0.01, 0.03]])
+    y = np.einsum("nd,nd->n", x, truth[who // 2])
+    fit = KFed(3, of="rows", local_clusters=3, random_state=0).fit(x, y, clients=who)
+    assert fit.labels_[[0, 0, 2]].tolist() == fit.labels_[[0, 1, 3]].tolist()
+    assert sorted(set(fit.labels_.tolist())) == [0, 1]
+    np.testing.assert_allclose(fit.models_[fit.labels_], truth[[0, 0, 1, 1]], atol=1e-12)
+    assert len(fit.models_) == 2
+    assert fit.floats_up_ == (3 + 1 + 2 + 3) * (2 + 1) + (5 + 3 + 5 + 5)
+    assert (fit.n_rounds_, fit.floats_down_) == (1, 4 * 2)
+
+
 def test_one_row_is_enough_for_a_fit():
     fit = GlobalModel().fit([[1.0, 2.0]], [5.0])
     np.testing.assert_allclose(fit.models_, [[1.0, 2.0]])
