@@ -191,3 +191,56 @@ def test_a_claim_whose_own_code_failed_is_not_counted_as_searched(capsys):
     told = capsys.readouterr().out
     assert "searches with a larger budget: 1;" in " ".join(told.split())
     assert "failed: 1" in told
+
+
+#: Each outcome that a claim can have: what it is, in the numbers of the last line.
+PLACE = Refuted(cell={"m": 7}, summary="above it")
+NONE_TRIED = (("too large", 3), ("not whole", 2), ("no root", 1), ("a pole", 1))
+OUTCOMES = {
+    "searched": Found(claim="searched", procedure="Search", n_held=1),
+    "search refuted": Found(claim="search refuted", procedure="Search", refuted=(PLACE,)),
+    "held": Found(claim="held", procedure="P", n_places=1000, n_held=997, n_void=2, n_open=1),
+    "refuted": Found(claim="refuted", procedure="P", n_places=2, n_held=1, refuted=(PLACE,)),
+    "no place tried": Found(claim="no place tried", procedure="P", n_places=7, failures=NONE_TRIED),
+    "left out": Found(claim="left out", procedure="P", why="it is REFUTED"),
+    "broken": Found(claim="broken", procedure="", error="oops"),
+}
+
+
+@pytest.mark.parametrize(
+    ("names", "code", "told"),
+    [
+        ([], exits.EXPECTED, (0, 0, 0, 0, "")),
+        (["no place tried"], exits.EXPECTED, (1, 7, 0, 0, "")),
+        (["left out", "searched", "held"], exits.EXPECTED, (1, "1,000", 1, 0, "")),
+        (["search refuted", "no place tried"], exits.UNEXPECTED, (1, 7, 1, 1, "")),
+        (["broken", "held"], exits.UNEXPECTED, (1, "1,000", 0, 0, "; failed: 1")),
+        (list(OUTCOMES), exits.UNEXPECTED, (3, "1,009", 2, 2, "; failed: 1")),
+    ],
+    ids=["none", "no place", "three kinds", "refuted", "broken", "all"],
+)
+def test_the_last_line_counts_each_outcome_once(names, code, told, capsys):
+    """A claim at places counts as one even if no place could be tried."""
+    found = [OUTCOMES[name] for name in names]
+    assert falsifying._close(found, False) == code
+    places, n_places, searches, refuted, failed = told
+    assert " ".join(capsys.readouterr().out.split()) == (
+        f"claims at random places: {places} ({n_places} places); searches with a larger budget: "
+        f"{searches}; refuted: {refuted}{failed}"
+    )
+    assert falsifying._close(found, True) == code
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["refuted"] == [name for name in names if "refuted" in name]
+    assert printed["failed"] == [name for name in names if name == "broken"]
+    assert [each["claim"] for each in printed["claims"]] == names
+
+
+def test_a_claim_whose_places_cannot_be_tried_says_why_at_the_commonest_reasons(capsys):
+    falsifying._print(OUTCOMES["no place tried"], is_named=False)
+    falsifying._print(OUTCOMES["held"], is_named=False)
+    assert capsys.readouterr().out.replace("\n  ", "; ").splitlines() == [
+        "no place tried: refuted at 0 of 7 places; 0 hold, 0 say nothing, 0 are open, 7 cannot be "
+        "tried; 3 cannot be tried: too large; 2 cannot be tried: not whole; "
+        "1 cannot be tried: no root",
+        "held: refuted at 0 of 1000 places; 997 hold, 2 say nothing, 1 are open, 0 cannot be tried",
+    ]
