@@ -252,7 +252,39 @@ def test_conditions_are_dropped_moved_and_lose_their_strictness() -> None:
     assert holds("condition balance: dropped", {"p": 1.0, "d": 1e9})
 
 
-FACTORS = (m, n, d, sp.sqrt(m), 1 / n, m**2 * n, 1 + m, m + n, sp.log(m), sp.exp(-d), sp.Integer(3))
+@pytest.mark.parametrize(("relation", "generous"), [(r"\le", "high"), (r"\ge", "low")])
+def test_no_change_of_a_quantifier_or_of_a_condition_follows(relation: str, generous: str) -> None:
+    """Where the statement just holds with the constant one, its change is false or says more."""
+    s = statement(
+        relation=relation, constants=(constant(c_2, generous),),
+        terms=(Term(name="only", expr=c_2 * d / n),),
+        assumptions=(Assumption(name="balance", left=3 * p, right=d, strict=True),),
+    )  # fmt: skip
+    side = 1 if relation == r"\le" else -1
+    values = {"m": 7.0, "n": 3.0, "d": 2.0, "p": 0.9, "c_2": 1.0}
+    observed = s.bound(values)
+    changes = [x for x in mutants(s) if x.kind in ("quantifier", "assumption", "boundary")]
+    assert {x.kind for x in changes} == {"quantifier", "assumption", "boundary"}
+    assert sum(x.kind == "quantifier" for x in changes) == 2
+    for mutant in changes:
+        changed = mutant.statement
+        if mutant.kind == "quantifier":
+            is_false = side * (changed.bound(values) - observed) < 0.0
+            says_more = changed.failure_probability(values) < s.failure_probability(values)
+        else:  # the change speaks of a point of which the statement says nothing
+            is_false = False
+            says_more = any(
+                changed.assumptions[0].holds(at) and not s.assumptions[0].holds(at)
+                for at in ({"d": 2.0, "p": q} for q in (2 / 3, 0.65, 0.4))
+            )
+        assert is_false or says_more, mutant.name
+        assert not asks_less(mutant, RANGES), mutant.name
+
+
+FACTORS = (
+    m, n, d, sp.sqrt(m), 1 / n, m**2 * n, 1 + m, m + n, sp.log(m), sp.exp(-d), sp.Integer(3),
+    n**0.3, (m * d) ** sp.sqrt(2),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("symbol", [m, n, d], ids=str)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import sympy as sp
 
+from tests.verify.mutation.test_harder import bound, mean
 from tests.verify.toys import COIN
 from trials.checks import InvalidParameter
 from trials.run.engine import Demand
 from trials.run.executors import make_executor
 from trials.run.store import RunStore
+from verify.claim import Claim
 from verify.evidence import Evidence, Verdict
 from verify.mutation import conditions
 from verify.mutation import score as scoring
@@ -232,6 +235,28 @@ def test_ranges_hold_the_symbols_of_cells_and_of_trials(examine):
     less = {m.name: follows(m, procedure, known) for m in mutants(examination.claim.statement)}
     assert less["term contraction: p^(1/2) less"]  # p < 1
     assert not less["term contraction: p^(1/2) more"]
+
+
+@pytest.mark.parametrize("values", [{}, {"d": 4.0}, {"d": 0.5}, {"d": 1.0}], ids=str)
+def test_a_change_asks_less_where_its_bound_is_none_below_in_the_users_cells(tmp_path, values):
+    """Against the two bounds in each cell.  At values of one's own other changes ask less."""
+    cells = ({"d": 0.5}, {"d": 4.0})
+    claim = Claim(statement=bound(sp.Symbol("d")), builder=partial(mean, cells=cells))
+    with (
+        RunStore.create(tmp_path / "store.sqlite", root_seed=1, config={}) as store,
+        make_executor("serial") as executor,
+    ):
+        examination = Examination(
+            claim=claim, profile=SMALL, store=store, executor=executor, values=values,
+            standing=Standing(verdict="SUPPORTED", mark="SUPPORTED", level=0.01),
+        )  # fmt: skip
+        found = outcomes(score_mutants(examination, steps=0))
+    tried = [values] if values else cells
+    changes = {m.name: m.statement for m in mutants(claim.statement)}
+    assert found.keys() == changes.keys()
+    for name, changed in changes.items():
+        is_weaker = all(changed.bound(cell) >= cell["d"] for cell in tried)
+        assert (found[name] == "asks less") == is_weaker, name
 
 
 def test_a_fingerprint_tells_statements_apart_that_differ_in_one_cell_only():

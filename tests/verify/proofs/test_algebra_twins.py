@@ -3,12 +3,14 @@
 Random terms are evaluated in 40 digits at random points at which everything given holds.
 """
 
+import itertools
 import random
 from fractions import Fraction
 
 import flint
 import mpmath
 import pytest
+import sympy as sp
 
 from verify.proofs import handelman
 from verify.proofs.algebra import Algebra, Rejected, enclose, minus, names, put, slope, smooth
@@ -375,6 +377,44 @@ def test_weights_are_those_in_which_each_polynomial_is_homogeneous():
     assert (x - y) ** 2 in squares
     assert x**2 in squares
     assert (x - algebra.one) ** 2 not in squares  # x and 1 do not weigh the same
+
+
+def test_the_squares_are_of_all_differences_that_keep_the_targets_weights_and_of_no_other():
+    """Two terms weigh the same where their difference adds nothing to the rank of the target's."""
+    algebra = Algebra(("x", "y", "z"), [(">=", "z")])
+    (x, y, z), one = algebra.gens[:3], algebra.one
+    sums = [
+        x**2 + y**2 + one - x * y - x - y,
+        x**2 + 3 * one - 2 * x + z,
+        z * x**2 + 2 * z * y**2 + z - 2 * z * x,
+        3 * x**2 - 4 * x * y + 2 * y**2 - 2 * x + one,
+    ]
+    kinds = set()
+    for target in (*sums, x * y - y**2, x**2 * y + 3 * z**3, x**2 - y, x * y - one, x * z + z):
+        first, *rest = ([int(e) for e in exponents] for exponents, _ in target.terms())
+        rows = [[a - b for a, b in zip(each, first, strict=True)] for each in rest]
+        n = len(first)
+        used = [i for i in range(n) if algebra.gens[i] in (x, y, z) and target.degrees()[i]]
+        terms = [*((algebra.gens[i], [int(i == j) for j in range(n)]) for i in used),
+                 (one, [0] * n)]  # fmt: skip
+        wanted = [algebra.gens[i] ** 2 for i in used if algebra.gens[i] != z]
+        for (term, at), (other, there) in itertools.combinations(terms, 2):
+            difference = [a - b for a, b in zip(at, there, strict=True)]
+            alike = sp.Matrix([*rows, difference]).rank() == sp.Matrix(rows).rank()
+            kinds.add((alike, other == one))
+            wanted += [(term - other) ** 2] if alike else []
+        found = list(handelman.squares(algebra, target))
+        assert sorted(map(str, found)) == sorted(map(str, wanted)), target
+        if target in sums:
+            factors = [z, *found]
+            total = 0 * one
+            for coefficient, powers in handelman.decompose(algebra, target, factors):
+                product = one * coefficient
+                for factor, power in zip(factors, powers, strict=True):
+                    product = product * factor**power
+                total = total + product
+            assert total == target
+    assert len(kinds) == 4
 
 
 def test_the_sign_of_a_number_is_that_of_its_forty_digits():

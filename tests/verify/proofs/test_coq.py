@@ -4,6 +4,7 @@ import re
 import shutil
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -15,6 +16,7 @@ from verify.evidence import Evidence, Verdict, with_record
 from verify.papers import catalogue
 from verify.plan import plan
 from verify.procedures.base import PROFILES
+from verify.proofs.checker import check
 from verify.proofs.coq import __main__ as task_of_coq
 from verify.proofs.coq import asked, records, scripts, theorems
 from verify.proofs.coq.compiler import AXIOMS, Compiled, Coq, axioms_of, refuse_commands
@@ -267,6 +269,35 @@ def test_an_argument_beside_a_theorem_is_told_once():
     assert with_record(bare, record).notes[0].endswith("Outside the theorem: Take $x=1$.")
 
 
+BINOMIAL = ["^", ["+", "x", "1"], "2"]
+#: A given relation, a claim that a sum shows, and the parts of that sum.
+SHOWN = {
+    "=": ([">=", "x", "0"], ["=", BINOMIAL, ["+", ["^", "x", "2"], ["*", "2", "x"], "1"]],
+          ["+", "x", ["*", "-1", "x"]]),
+    ">=": ([">=", "x", "0"], [">=", BINOMIAL, ["+", ["^", "x", "2"], "1"]], ["*", "4", "x"]),
+    ">": ([">", "x", "0"], [">", BINOMIAL, ["+", ["^", "x", "2"], "1"]], ["*", "4", "x"]),
+}  # fmt: skip
+
+
+def by_sum(sign, more):
+    """A theorem that a sum shows, and the script from its certificate, which the checker takes."""
+    given, claim, parts = SHOWN[sign]
+    statement = {"variables": ["x"], "given": [given], "claim": claim}
+    certificate = {"step": "sum"} | ({"factor": "2", "parts": parts} if more else {})
+    check(statement, certificate)
+    script = scripts.from_certificate(statement, certificate, ())
+    return theorems.whole(statement, "toy.sum"), f"intros.\n{script}"
+
+
+@pytest.mark.parametrize("more", [False, True])
+@pytest.mark.parametrize(("sign", "claim"), [("=", "t = 0"), (">=", "0 <= t"), (">", "0 < t")])
+def test_a_sum_is_finished_by_the_lemma_that_says_what_is_claimed(sign, claim, more):
+    library = (Path(scripts.__file__).parent / "CFL.v").read_text(encoding="utf-8")
+    (lemma,) = re.findall(r"refine \((\w+)", by_sum(sign, more)[1])
+    (text,) = re.findall(rf"Lemma {lemma} : ([^.]*)\.", library)
+    assert text.split("->")[-1].strip() == claim
+
+
 # -- The compiler ----------------------------------------------------------------------------------
 
 
@@ -314,6 +345,16 @@ def test_coq_compiles_true_statements_and_no_false_ones(compiler):
         false = replace(own.theorem, text=other.theorem.text)
         assert not compiler.compile("same", false.document(own.scripts["certificate"])).good
     assert set(compiler.axioms({"own": own.theorem.text})) <= AXIOMS
+
+
+@needs_coq
+def test_coq_compiles_an_equation_whose_parts_are_named(compiler):
+    theorem, script = by_sum("=", True)
+    made = compiler.compile("named", theorem.document(script))
+    assert made.good, made.message
+    unlike = replace(theorem, text=theorem.text.replace("2 * x", "3 * x"))
+    assert unlike != theorem
+    assert not compiler.compile("unlike", unlike.document(script)).good
 
 
 @needs_coq

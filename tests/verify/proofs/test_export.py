@@ -320,6 +320,15 @@ HALF, BELOW_ONE = ["^", "x", "1/2"], ["+", "x", "-1"]
         (HALF, -1, 3, True),  # a solver may choose any value of a root that is none
         (HALF, 4, 2, False),
         (HALF, 0, 0, False),
+        (HALF, Fraction(1, 4), Fraction(1, 2), False),
+        (["^", "x", "3/2"], -1, 1, True),
+        (["^", "x", "3/2"], 0, 0, False),
+        (["^", "x", "2"], 0, 3, False),
+        (["^", "x", "0"], 0, 3, False),  # one, as everywhere
+        (["^", BELOW_ONE, "0"], 1, 3, False),
+        (["^", HALF, "0"], 0, 0, False),
+        (["^", HALF, "0"], -1, 3, True),
+        (["^", ["^", "x", "-1"], "0"], 0, 3, True),
         (["^", "x", "-1"], 0, 3, True),
         (["^", "x", "-1"], -2, 3, False),
         (["^", HALF, "-1"], 0, 0, True),

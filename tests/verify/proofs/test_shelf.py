@@ -5,7 +5,7 @@ import random
 import time
 from dataclasses import replace
 from functools import cache
-from itertools import islice
+from itertools import combinations, islice
 
 import flint
 import numpy as np
@@ -373,6 +373,20 @@ def test_a_quick_run_checks_a_certificate_instead_of_searching(monkeypatch):
     assert evidence.n_trials == 0
     with pytest.raises(TypeError):
         replace(quick, proof_is_enough=False).decide(None, 1e-3)
+
+
+def test_what_is_proved_everywhere_is_proved_at_the_users_values(monkeypatch):
+    """They are a part of the domain."""
+    quick = catalogue()["sxy.eq35"].build(PROFILES["quick"])
+    whole = quick.decide(None, 1e-3)
+    monkeypatch.setattr(search, "search_counterexample", None)  # a search would raise an error
+    points = as_domain(quick.domain).sample(np.random.default_rng(0), 64)
+    point = next(filter(quick.is_inside, points))
+    for chosen in (*combinations(point, 1), tuple(point)):
+        held = quick.override({key: point[key] for key in chosen})
+        evidence = held.decide(None, 1e-3)
+        assert (evidence.mark, evidence.n_trials) == ("PROVED", 0)
+        assert evidence.proved == whole.proved
 
 
 def test_a_changed_statement_falls_back_to_the_search():
