@@ -9,6 +9,7 @@ from trials.checks import InvalidParameter
 from trials.clustering.sparse import fusing_penalty, neighbour_weights
 from trials.clustering.sparse.estimators import ConvexClustering, ConvexClusterpath
 from trials.clustering.sparse.plots import plot_dendrogram, plot_path
+from trials.clustering.sparse.record import SparsePath
 
 pytestmark = pytest.mark.large
 
@@ -117,6 +118,32 @@ def test_the_drawings_show_every_point():
     assert len(plot_dendrogram(path).collections) > 0
     with pytest.raises(InvalidParameter, match="coordinates"):
         plot_path(path, coordinates=(0, 2))
+    plt.close("all")
+
+
+@pytest.mark.parametrize(
+    ("penalties", "labels", "heights"),
+    [
+        # points 0 and 1 are equal, and point 2 stays apart to the end
+        ([0.0, 1.0, 10.0], [[0, 0, 1]] * 3, {0.0, 11.0}),
+        ([0.0], [[0, 0, 1]], {0.0, 1.1}),
+        ([1.0, 4.0, 10.0], [[0, 1, 2], [0, 0, 1], [0, 0, 1]], {4.0, 11.0}),
+        ([1.0, 4.0, 10.0], [[0, 1, 2], [0, 0, 1], [0, 0, 0]], {4.0, 10.0}),
+        ([1.0, 10.0, np.inf], [[0, 0, 1], [0, 0, 1], [0, 0, 0]], {1.0, 11.0}),
+        ([np.inf], [[0, 0, 0]], {1.1}),
+    ],
+)
+def test_what_a_path_never_joins_meets_above_its_last_penalty(penalties, labels, heights):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    plt.switch_backend("agg")
+    labels, none = np.array(labels, dtype=np.int32), np.zeros(len(penalties))
+    path = SparsePath(
+        penalties=np.array(penalties), labels=labels, centres=(), n_clusters=labels.max(1) + 1,
+        primal=none, gap=none, relative_gap=none, splits=0,
+    )  # fmt: skip
+    drawn = [c.get_segments() for c in plot_dendrogram(path).collections]
+    tops = {float(link[:, 1].max()) for links in drawn for link in links}
+    assert sorted(tops) == pytest.approx(sorted(heights))
     plt.close("all")
 
 

@@ -69,8 +69,9 @@ def plot_dendrogram(path: SparsePath, *, ax: Any = None, **options: Any) -> Any:
     tree = path.linkage()
     if not tree.size:
         raise InvalidParameter("path.labels.shape[1]=1 must be at least two points")
-    finite = tree[np.isfinite(tree[:, 2]), 2]
-    tree[~np.isfinite(tree[:, 2]), 2] = 1.1 * (finite.max() if finite.size else 1.0)
+    # The last penalty of the path, at which they are still apart, and not that of the last fusion.
+    last = float(path.penalties[np.isfinite(path.penalties)].max(initial=0.0)) or 1.0
+    tree[~np.isfinite(tree[:, 2]), 2] = 1.1 * last
     ax = _axes(ax)
     n = len(tree) + 1
     chosen = {"no_labels": n > _MOST_LEAVES, "leaf_rotation": 90, "leaf_font_size": _letters(n)}
