@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,7 +56,9 @@ def group_anchors(theta: ArrayLike, Delta: float) -> AnchorGroups:
     ([0, 1, 0], [2, 1], [[0.0, 0.2], [4.0, 4.0]])
     """
     points = np.asarray(theta)
-    unit = float(np.abs(points).max()) or 1.0  # squares neither overflow nor vanish
+    # Squares neither overflow nor vanish.  A power of two rounds nothing: at exactly Delta/2 two
+    # anchors stay apart.
+    unit = 2.0 ** min(math.frexp(float(np.abs(points).max()))[1], 1023)
     with np.errstate(over="ignore"):
         reach = 0.5 * float(np.float64(Delta) / unit)
     close = squareform(pdist(points / unit)) < reach

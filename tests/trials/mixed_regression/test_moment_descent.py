@@ -7,7 +7,7 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from trials.checks import InvalidParameter
@@ -623,6 +623,63 @@ def test_groups_are_components_largest_first():
         assert anchor_groups.group_anchors(pair, 4.0 * unit).sizes.tolist() == [1, 1]
         wider = unit * float(np.nextafter(4.0, 5.0))
         assert anchor_groups.group_anchors(pair, wider).sizes.tolist() == [2]
+
+
+@st.composite
+def _anchors_on_a_grid(draw):
+    """Whole coordinates, so that squares are exact and many distances are Delta/2."""
+    d = draw(st.integers(1, 3))
+    places = st.lists(st.integers(-9, 9), min_size=d, max_size=d)
+    return draw(st.lists(places, min_size=1, max_size=8)), draw(st.integers(1, 20))
+
+
+@example(([[5, 0], [2, -1], [9, -3], [8, 0]], 6))  # 5 and 8 are Delta/2 apart
+@example(([[0], [4], [2], [6]], 5))  # the first of this chain is close to one other alone
+@given(_anchors_on_a_grid())
+def test_groups_are_those_of_a_search_from_anchor_to_anchor(case):
+    places, Delta = case
+    n = len(places)
+    close: list[set[int]] = [set() for _ in places]
+    for i, j in itertools.product(range(n), repeat=2):
+        square = sum((a - b) ** 2 for a, b in zip(places[i], places[j], strict=True))
+        if 4 * square < Delta**2:
+            close[i].add(j)
+    left, found = set(range(n)), []
+    while left:
+        group, ahead = set(), [min(left)]
+        while ahead:
+            group.add(ahead[-1])
+            ahead += close[ahead.pop()] - group
+        left -= group
+        found.append(sorted(group))
+    found.sort(key=lambda group: (-len(group), group[0]))
+    groups = anchor_groups.group_anchors(np.array(places, dtype=float), Delta)
+    assert [np.flatnonzero(groups.labels == j).tolist() for j in range(len(found))] == found
+    assert groups.sizes.tolist() == [len(group) for group in found]
+    assert groups.is_consistent == all(close[i] == set(group) for group in found for i in group)
+    means = [np.mean([places[i] for i in group], axis=0) for group in found]
+    np.testing.assert_allclose(groups.centres, means, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("more", [1, -1])
+@pytest.mark.parametrize(
+    ("name", "axis"),
+    [
+        *[(name, axis) for name in ("first", "second") for axis in (0, 1)],
+        *[("first_y", 0), ("second_y", 0)],
+        *[("anchor_features", axis) for axis in (0, 1, 2)],
+        *[("anchor_responses", axis) for axis in (0, 1)],
+    ],
+)
+def test_a_batch_with_one_array_longer_or_shorter_than_the_others_is_refused(name, axis, more):
+    shapes = {
+        "first": [3, 2], "second": [3, 2], "first_y": [3], "second_y": [3],
+        "anchor_features": [2, 4, 2], "anchor_responses": [2, 4],
+    }  # fmt: skip
+    batches.check_batch(MomentBatch(**{n: np.zeros(s) for n, s in shapes.items()}), 2, 2)
+    shapes[name][axis] += more
+    with pytest.raises(InvalidParameter, match="must be"):
+        batches.check_batch(MomentBatch(**{n: np.zeros(s) for n, s in shapes.items()}), 2, 2)
 
 
 def test_bad_inputs_are_refused():
