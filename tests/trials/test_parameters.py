@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import trials.experiments  # noqa: F401  (registers every experiment)
-from trials.checks import InvalidParameter
+from trials.checks import MAX_DRAWN, InvalidParameter
 from trials.parameters import (
     _MOST_KNOWN,
     REQUIRED,
@@ -25,6 +25,7 @@ from trials.parameters import (
     Real,
     Record,
     Stream,
+    fits_in_memory,
     validated,
 )
 from trials.run.cell import canonical_json, cell_number
@@ -440,6 +441,19 @@ def test_tables_are_extended_and_reduced_and_rules_see_the_whole_cell():
         both.check({"a": 7})
     assert table.check({"a": 7}) == {"a": 7}
     assert list(both.extended({"c": Integer(0)}).without("c").entries) == ["a", "b"]
+
+
+def test_a_cell_of_more_numbers_than_are_drawn_is_refused_however_many_they_are():
+    """Products of 2^64 and of 2^63 are zero and negative in 64 bits."""
+    names = dict.fromkeys(("m", "n", "d"), Integer(1))
+    table = Parameters(names, (fits_in_memory("features", "m", "n", "d"),))
+    for sides in ((1, 1, MAX_DRAWN), (10, MAX_DRAWN // 100, 10)):
+        assert tuple(table.check(dict(zip(names, sides, strict=True))).values()) == sides
+    too_many = [(1, 1, MAX_DRAWN + 1), (MAX_DRAWN // 100 + 1, 10, 10), (2**32, 1, 2**32)]
+    for sides in (*too_many, (2**21, 2**21, 2**21), (1, 2**63 - 1, 2**63 - 1)):
+        says = f"^features m n d={math.prod(sides)} must be <= {MAX_DRAWN}: they are drawn in full"
+        with pytest.raises(InvalidParameter, match=says):
+            table.check(dict(zip(names, sides, strict=True)))
 
 
 def test_an_experiment_needs_a_table_or_a_check():

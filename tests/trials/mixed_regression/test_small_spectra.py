@@ -69,6 +69,30 @@ def test_places_are_sorted_as_numpy_sorts_them_stably(q):
         assert order.tolist() == np.argsort(values, kind="stable").tolist()
 
 
+@pytest.mark.parametrize("kept", [1, 3])
+@pytest.mark.parametrize("largest", [0, LARGEST_ORDER])
+def test_clients_in_chunks_have_the_spectra_of_their_own_rows(kept, largest):
+    """Of orders 1 to 4, each in several chunks, by LAPACK and side by side."""
+    sizes = np.random.default_rng(kept + largest).permutation(np.repeat([1, 2, 3, 4, 6], 7))
+    ends = np.concatenate([[0], np.cumsum(sizes)])
+    x = np.random.default_rng(largest).standard_normal((ends[-1], 4))
+    data = ClientData(features=x, responses=np.zeros(len(x)), offsets=ends)
+    with (
+        mock.patch.object(module, "_CHUNK_BYTES", 8 * 4**2 * kept),
+        mock.patch.object(module, "LARGEST_ORDER", largest),
+    ):
+        found = local_spectra(data)
+    for i, n in enumerate(sizes):
+        own, q = x[ends[i] : ends[i + 1]] / np.sqrt(n), min(n, 4)
+        (value, vector), (value_end, vector_end) = found.starts[i], found.starts[i + 1]
+        values, rows = found.values[value:value_end], found.vectors[vector:vector_end]
+        vectors = rows.reshape(q, q)
+        gram = own @ own.T if n <= 4 else own.T @ own
+        np.testing.assert_allclose(vectors.T * values @ vectors, gram, rtol=0, atol=1e-13)
+        np.testing.assert_allclose(vectors @ vectors.T, np.eye(q), rtol=0, atol=1e-13)
+        assert found.largest[i] == values.max()
+
+
 def test_units_that_are_powers_of_two_change_no_digit():
     given = grams("square", 5, 6, np.random.default_rng(0))
     values, vectors = decomposed(given)

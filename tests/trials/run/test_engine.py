@@ -798,6 +798,12 @@ def _sometimes(params, rng, n_trials):
     return rng.random((n_trials, 1))
 
 
+def _where_it_works(params, rng, n_trials):
+    if not params["works"]:
+        raise ValueError("no such cell")
+    return rng.random((n_trials, 1))
+
+
 def _wrong(name, design, simulate):
     return Experiment(
         name=name, design=design, columns=("x",), simulate=simulate, check=dict, block_size=16
@@ -830,6 +836,24 @@ def test_blocks_that_raise_now_and_then_are_rows_wherever_the_first_of_them_is(t
         by_block = table.failed.reshape(12, 16)[:, 0]
         assert 0 < by_block.sum() < 12
         assert {reason for _, reason in table.reasons} == {"raised: ValueError: an unlucky block"}
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_new_blocks_that_all_raise_are_rows_where_the_experiment_has_a_block(tmp_path, together):
+    """One of another cell that is asked for again, or of a cell that is not."""
+    once = _wrong("test.once", 4_000_000_197, _where_it_works)
+    good, bad = Demand(once, {"works": True}, 1), Demand(once, {"works": False}, 2)
+    with RunStore.create(tmp_path / "run", root_seed=1, config={}) as store:
+        with make_executor("serial") as executor, pytest.raises(TrialsRaised):
+            ensure(store, [bad], executor)
+        for demands in ([good], [good, bad] if together else [bad]):
+            with make_executor("serial") as executor:
+                ensure(store, demands, executor)
+        table = store.table(once, {"works": False})
+        assert table.failed.all()
+        assert len(table.failed) == 32
+        assert {reason for _, reason in table.reasons} == {"raised: ValueError: no such cell"}
+        assert not store.table(once, {"works": True}).failed.any()
 
 
 def test_a_call_reads_the_codes_of_each_experiment_at_most_once(tmp_path, monkeypatch):
