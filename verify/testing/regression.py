@@ -61,7 +61,8 @@ def load_target(target: str) -> Callable[..., Any]:
         ) from error
     for part in name.split("."):
         if not hasattr(found, part):
-            public = [n for n in vars(found) if not n.startswith("_") and callable(vars(found)[n])]
+            held = getattr(found, "__dict__", {})  # a number or a compiled function has none
+            public = [n for n in held if not n.startswith("_") and callable(held[n])]
             raise DoesNotFit(
                 f"{module_name} has no {name}; its functions are: {', '.join(public) or 'none'}"
             )

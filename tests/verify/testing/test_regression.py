@@ -62,6 +62,11 @@ NUMBER = 3
         ("no_such_module:step", "importable from the current folder or installed"),
         ("verify.testing.examples:stepp", "has no stepp; its functions are: "),
         ("verify.testing.examples:np", "it must be a function"),
+        # a name ends at the first colon, and what holds no names has no functions
+        ("json:JSONDecoder:decode", "^json has no JSONDecoder:decode; its functions are: JSOND"),
+        ("json:dumps:", "^json has no dumps:; its functions are: "),
+        ("math:pi.step", r"^math has no pi\.step; its functions are: none$"),
+        ("math:sin.", r"^math has no sin\.; its functions are: none$"),
     ],
 )
 def test_a_target_that_cannot_be_imported_is_refused_with_a_hint(target, says):
