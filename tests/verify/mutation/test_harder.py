@@ -18,6 +18,7 @@ from trials.run.store import RunStore
 from verify.claim import Claim
 from verify.decisions.means import Knowledge
 from verify.evidence import Verdict
+from verify.mutation.conditions import Conditions
 from verify.mutation.examination import Examination, Standing
 from verify.mutation.harder import (
     Places,
@@ -28,9 +29,11 @@ from verify.mutation.harder import (
     log_quotient,
     nowhere_below,
 )
+from verify.mutation.mutants import mutants
 from verify.mutation.score import tell_apart, tell_conditions_apart
 from verify.procedures.base import Profile, Sampling
 from verify.procedures.mean_bound import MeanBound
+from verify.procedures.placebos import Placebo
 
 SMALL = Profile(name="quick", max_trials=256, searches=100)
 d, k, r = sp.symbols("d k r")
@@ -192,11 +195,99 @@ class Inside(MeanBound):
         self.statement.require(DRAWN.check(cell))
 
 
+def in_place_of_the_mean(value):
+    """A placebo each of whose trials has a value that the cell gives."""
+    return Placebo(name="nothing", columns={"value": lambda _table, cell: value(cell)})
+
+
+@pytest.mark.parametrize(
+    ("placebos", "outcome"),
+    [
+        ([], "true here"),
+        ([lambda cell: min(1.2 * cell["k"], 3.9 * cell["d"])], "few trials"),
+        ([lambda cell: 3.9 * cell["d"]], "true here"),
+        ([lambda cell: 3.9 * cell["d"], lambda cell: cell["k"]], "few trials"),
+        # those of the cells outside with a larger d are alive
+        ([lambda cell: cell["k"] if cell["d"] == 4 else 3.9 * cell["d"]], "true here"),
+    ],
+)
+def test_a_condition_that_is_dropped_asks_the_placebos_and_its_meaning_does_not(
+    store, monkeypatch, placebos, outcome
+) -> None:
+    """At most d holds everywhere.  Outside "d at most k" it is void where k or 1.2 k will do."""
+    wide = Assumption(name="wide", left=k, right=d)
+    claim = Claim(
+        statement=bound(d, assumptions=(wide,)),
+        builder=lambda stated, profile: Inside(
+            **vars(mean(stated, profile, cells=({"d": 4, "k": 4},)))
+        ),
+    )
+    changes = {m.name: m for m in mutants(claim.statement)}
+    with make_executor("serial") as executor:
+        examination = Examination(
+            claim=claim, profile=SMALL, store=store, executor=executor,
+            standing=Standing(verdict="SUPPORTED", mark="SUPPORTED", level=0.01),
+            placebos=tuple(map(in_place_of_the_mean, placebos)),
+        )  # fmt: skip
+        conditions = Conditions(examination, examination.procedure(claim.statement))
+        found = conditions.judge_size(changes["condition wide: dropped"])
+        assert (found.outcome, found.verdict) == (
+            outcome,
+            "VACUOUS" if outcome == "few trials" else "SUPPORTED",
+        )
+        if outcome == "few trials":
+            monkeypatch.setattr("verify.mutation.conditions.SECONDS_OF_A_CHANGE", math.inf)
+            found = conditions.judge_meaning(changes["condition wide: dropped"])
+            assert (found.outcome, found.verdict) == ("true here", "SUPPORTED")
+
+
 def test_a_change_below_a_sharper_bound_is_tried_where_it_is_farthest_below(store) -> None:
     claim = Claim(statement=bound(d + k), builder=mean, sharper=bound(0.6 * d, id="toy.proved"))
     found = outcomes(claim, store)
     assert found["term bound: d dropped"] == "survived"  # 1 + k: false where d is larger
     assert found["term bound: k dropped"] == "true here"
+
+
+def simulate_in_own_cells(params, rng, n):
+    values = params["d"] * (0.4 + 0.2 * rng.random((n, 1)))
+    return values if (params["d"], params["k"]) == (4, 4) else np.full((n, 1), np.nan)
+
+
+@pytest.mark.parametrize(("sharper", "outcome"), [(None, "open"), (0.6 * d, "true here")])
+def test_a_change_above_a_sharper_bound_is_true_where_no_other_trial_has_a_value(
+    store, sharper, outcome
+) -> None:
+    """At most d + k asks for less than at most d, which is above the proved bound everywhere."""
+    broken = replace(DRAWN, name="test.harder-own", simulate=simulate_in_own_cells)
+    claim = Claim(
+        statement=bound(d + k),
+        sharper=sharper and bound(sharper, id="toy.proved"),
+        builder=lambda stated, profile: replace(
+            mean(stated, profile), sampling=Sampling(experiment=broken, max_trials=256, first=64)
+        ),
+    )
+    found = outcomes(claim, store)
+    assert found["term bound: k dropped"] == outcome
+    assert found["term bound: d dropped"] == "open"  # 1 + k is below 0.6 d where d is large
+
+
+@pytest.mark.parametrize(
+    ("stated", "start", "reached"),
+    [
+        # a whole number goes down to one, and up by the reach
+        *((d * k, start, 1) for start in (1, 2, 3, 8, 64)),
+        *((d / k, start, 64 * start) for start in (1, 2, 3)),
+        (d * k, 65, 2),  # one is out of reach
+        # a number of any size goes as far down as up
+        *((d * k, start, start / 64) for start in (1.0, 8.0)),
+        *((d / k, start, start * 64) for start in (1.0, 8.0)),
+    ],
+)
+def test_a_parameter_is_moved_to_the_end_of_its_reach(store, stated, start, reached) -> None:
+    made = mean(bound(stated), cells=({"d": 4, "k": start},))
+    cell, log = hardest(bound(d), bound(stated), made, store)
+    assert cell == {"d": 4, "k": reached}
+    assert log == pytest.approx(math.log(reached) if stated == d * k else -math.log(reached))
 
 
 @pytest.mark.parametrize(
