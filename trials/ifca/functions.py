@@ -85,8 +85,8 @@ def tree_map(function: Callable[..., Any], *trees: Tree) -> Tree:
     {'a': 4.0, 'b': [6.0]}
     """
     first = trees[0]
-    if any(type(tree) is not type(first) for tree in trees[1:]) and isinstance(
-        first, dict | list | tuple
+    if any(isinstance(tree, dict | list | tuple) for tree in trees) and any(
+        type(tree) is not type(first) for tree in trees[1:]
     ):
         raise InvalidParameter("trees must have the same containers at the same places")
     if isinstance(first, dict):

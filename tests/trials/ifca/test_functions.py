@@ -163,6 +163,9 @@ def test_impossible_arguments_are_refused(linear, change, message):
         (({"a": 1.0}, {"b": 1.0}), "same keys"),
         (([1.0], [1.0, 2.0]), "same lengths"),
         (([1.0], {"a": 1.0}), "same containers"),
+        ((1.0, {"a": 1.0}), "same containers"),
+        ((np.zeros(2), np.ones(2), [1.0, 2.0]), "same containers"),
+        (({"a": 1.0}, {"a": (1.0,)}), "same containers"),
         ((np.zeros(2), np.zeros(3)), r"shapes \(2,\), \(3,\)"),
     ],
 )
