@@ -1,6 +1,7 @@
 """The pairwise law against mpmath, the F law of SciPy, and real data."""
 
 import math
+from fractions import Fraction
 
 import mpmath as mp
 import numpy as np
@@ -115,6 +116,32 @@ def test_the_margin_survives_cancellation():
         x = (b - a) / (2 * mp.sqrt(a * b - c * c))
     found, _ = pw.margin(np.array([1.0]), np.array([t]), np.zeros(1), 1e-2)
     assert abs(found / x - 1) < 1e-9
+
+
+@pytest.mark.parametrize("unit", [1.0, 2.0**600, 2.0**-600])
+def test_products_of_nearly_parallel_errors_keep_their_digits(unit):
+    """Fractions.  The determinant is a few roundings of its products, and its sign is exact."""
+    rng, certain = np.random.default_rng(0), 0
+    for u1_sq, u12 in rng.uniform(1.0, 2.0, (60, 2)):
+        above = u12 * u12 / u1_sq  # of u2, up to a rounding
+        for u2_sq in (
+            above * (1 - 2.0**-52),
+            above,
+            above * (1 + 2.0**-51),
+            above * (1 + 2.0**-40),
+        ):
+            one, both, two = (Fraction(float(value)) for value in (u1_sq, u12, u2_sq))
+            exact = one * two - both**2
+            found = float(pw.margin_from_products(u1_sq * unit, u12 * unit, u2_sq * unit, 0.0))
+            if exact <= 0:
+                certain += 1
+                assert found == math.copysign(math.inf, two - one)
+            else:
+                with mp.workdps(40):
+                    root = mp.sqrt(mp.mpf(exact.numerator) / exact.denominator)
+                    margin = mp.mpf(u2_sq - u1_sq) / (2 * root)
+                assert abs(found / margin - 1) < 1e-12
+    assert 60 < certain < 150
 
 
 @few

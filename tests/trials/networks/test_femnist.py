@@ -66,6 +66,14 @@ def test_json_files_of_leaf_are_put_together_by_writer(tmp_path):
                             user_data={"f0": {"x": [[2.0] * 784], "y": [1]}})),
             r"must lie in \[0, 1\]",
         ),
+        *(
+            (
+                json.dumps(leaf(users=["f0"], num_samples=[1],
+                                user_data={"f0": {"x": [[grey] * 784], "y": [1]}})),
+                "is no json of LEAF",
+            )
+            for grey in (True, "0.5", None, [0.5])
+        ),
         (
             json.dumps(leaf(users=["f0"], num_samples=[1],
                             user_data={"f0": {"x": X[:1], "y": [62]}})),
