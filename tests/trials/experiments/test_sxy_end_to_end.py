@@ -88,6 +88,31 @@ def test_no_client_is_read_in_two_rounds_and_no_anchor_by_others(monkeypatch):
     assert len(seen) == len(set(seen)) > 2 * 6 * 12 * 40
 
 
+def seconds(**changes):
+    return END_TO_END.cost(END_TO_END.check({**CELL, **changes}))
+
+
+def test_a_row_of_an_anchor_takes_as_long_as_a_row_of_another_client():
+    """Cells in which either kind holds nearly all rows, and cells with twice as many of them."""
+    few = {"rounds_1": 1, "rounds_2": 1, "d": 3}
+    anchors = [seconds(**few, M=100, pairs=pairs) for pairs in (10**5, 2 * 10**5)]
+    clients = [seconds(**few, M=m, pairs=1, anchors=1) for m in (10**6, 2 * 10**6)]
+    for one, two in (anchors, clients):
+        assert two / one == pytest.approx(2.0, rel=0.05)
+    of_anchors = (anchors[1] - anchors[0]) / (2 * CELL["anchors"] * 10**5)
+    # eight tenths of the clients have two rows, and two tenths have one to eight
+    of_clients = (clients[1] - clients[0]) / (0.8 * 2 * 10**6 + 0.2 * 4.5 * 10**6)
+    assert of_anchors == pytest.approx(of_clients, rel=0.05)
+
+
+def test_the_worst_start_takes_phase_one_from_every_start():
+    few = {"M": 100_000, "anchors": 1000, "pairs": 1, "rounds_1": 1, "rounds_2": 1}
+    one, many = seconds(**few), seconds(**few, start="worst", tries=20)
+    cell = END_TO_END.check({**CELL, "start": "worst", "tries": 20})
+    starts = end_to_end._starts(cell, np.eye(3, 4), np.random.default_rng(0))
+    assert many / one == pytest.approx(len(starts), rel=0.1)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

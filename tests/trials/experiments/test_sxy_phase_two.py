@@ -182,7 +182,7 @@ def test_a_clients_preferred_side_has_the_students_law():
     assert stats.kstest(math.sqrt(3) * r, stats.t(3).cdf).pvalue > 1e-6
 
 
-@pytest.mark.parametrize("sizes", [{"n": 3}, {"n": 3, "n_many": 400, "n_large": 9}])
+@pytest.mark.parametrize("sizes", [{"n": 3}, {"n": 3, "n_many": 2000, "n_large": 9}])
 def test_clients_on_a_line_have_students_law_about_their_optimum(sizes):
     """Equal clients and clients of two sizes, each cluster and size; false alarms 1e-6."""
     params = deviation.BALL.check({"M": 4000, "Delta": 2.0, "sigma": 0.7, **sizes})

@@ -97,3 +97,19 @@ def test_a_mislabelled_client_is_rarer_for_wider_gaps_and_the_same_in_any_unit(n
     assert 0.0 < found[-1] < found[0] <= 1.0
     scaled = [wrong_label(64.0 * gap, 64.0 * 0.7, n, k) for gap in (0.0, 0.01, 0.3, 2.0, 50.0)]
     assert scaled == pytest.approx(found, rel=1e-9)
+
+
+@pytest.mark.parametrize("k", [2, 50])
+@pytest.mark.parametrize("n", [1, 30])
+@pytest.mark.parametrize("log_pi", [-20, -279.9, -280.1, -290, -600])
+def test_the_rarest_spikes_have_the_law_of_small_probabilities_and_then_none(log_pi, n, k):
+    """There room is (1 + 1 / sqrt(k - 1)) / (n sqrt(pi)), up to sqrt(pi) of it."""
+    gap = (1.0 + 1.0 / math.sqrt(k - 1)) / n * 10.0 ** (-0.5 * log_pi)
+    eta = 1.0
+    if gap > 1e100:  # both within the range of lengths
+        gap, eta = gap / 1e160, 1e-160
+    found = spike_probability(gap, eta, n, k)
+    if log_pi < -280:
+        assert found == 0.0
+    else:
+        assert found == pytest.approx(10.0**log_pi, rel=1e-6)
