@@ -8316,8 +8316,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "verify/proofs/propositions.py",
-        "far = 1e-6 * max",
-        "far = 1e-2 * max",
+        "far = 1e-6 * _largest",
+        "far = 1e-2 * _largest",
         "the left-hand side of a reduction may be better by one per cent",
         "verify/proofs/test_propositions verify/proofs/test_reductions",
     ),

@@ -223,19 +223,20 @@ class Proposition:
     def covers(self, own: tuple[float, float], computed: tuple[float, float]) -> bool:
         """Whether its sides at a point are the computed ones, or no better ones.
 
-        Those of formulas alone are the computed ones.
+        Those of formulas alone are the computed ones.  An infinite side is near itself alone, and
+        leaves the others no room.
         """
         (left, right), (observed, bound) = own, computed
-        rounding = 1e-9 * max(abs(left), abs(observed), abs(right), abs(bound))
+        rounding = 1e-9 * _largest(left, observed, right, bound)
         side = {r"\le": 1.0, r"\ge": -1.0}.get(self.relation, 0.0)
         worse, harder = side * (left - observed), side * (bound - right)
         of_data = self.reduction is not None or self.arrays is not None
-        far = 1e-6 * max(abs(left), abs(observed)) if of_data else rounding
+        far = 1e-6 * _largest(left, observed) if of_data else rounding
         one_sided = side and (self.by or self.arrays is not None)
         near = worse >= -far if one_sided else abs(left - observed) <= max(far, rounding)
         own_right = self.reduction is None or self.reduction.right is None or not side
         met = abs(right - bound) <= rounding if own_right else harder >= -rounding
-        return near and met
+        return (near or left == observed) and (met or right == bound)
 
     def at(self, point: Point, symbols: Mapping[str, Any]) -> dict[str, Any] | None:
         """The values of its variables at a point, None where it does not speak of the point."""
@@ -283,6 +284,11 @@ class Proposition:
             if a < b - 1e-9 * max(abs(a), abs(b)):
                 return f"{sp.sstr(left)} >= {sp.sstr(right)} is {a:.6g} >= {b:.6g}"
         return "" if self.arrays is None else self.arrays.missed(values)
+
+
+def _largest(*sides: float) -> float:
+    """The largest size of those that are finite, zero without one."""
+    return max((abs(side) for side in sides if math.isfinite(side)), default=0.0)
 
 
 def _is_out(value: Any, r: Range) -> bool:

@@ -235,6 +235,23 @@ def test_a_proof_of_a_narrower_range_is_no_proof_of_the_search():
     assert not proof.is_narrower({"x": 1.0}, {})
 
 
+def test_a_search_whose_side_is_infinite_or_no_number_has_no_formula_as_its_proof():
+    """Nothing was refused where the search computed infinity: it took all for rounding."""
+    x = sp.Symbol("x")
+    proof = Proposition(ranges=DOMAIN, assumptions=(), left=x, relation=r"\le", right=sp.Integer(2))
+    point = {"x": 0.5, "scale": 1.0, "n": 1, "form": "plain"}
+
+    def compared(observed, bound):
+        build = replace(statement(2.0), sides=lambda _point: (observed, bound))
+        return build.compare(proof, [point, {**point, "n": 2}])
+
+    assert compared(0.5, 2.0) == 2
+    for other in (math.inf, -math.inf, math.nan):
+        for sides in ((other, 2.0), (0.5, other), (other, other)):
+            with pytest.raises(InvalidParameter, match="make them agree"):
+                compared(*sides)
+
+
 def test_a_point_without_a_value_is_no_simpler_counterexample():
     """1/x has none at the simplest value of x, zero."""
     search = Search(

@@ -27,22 +27,22 @@ def order(a, b, room):
     return 0 if abs(a - b) <= room else 1 if a > b else -1
 
 
+KINDS = {
+    "formulas": PLAIN,
+    "argument": replace(PLAIN, by="By a lemma."),
+    "reduced": replace(PLAIN, by="It is so.", reduction=REDUCED),
+    "reduced, harder right": replace(PLAIN, by="It is so.", reduction=replace(REDUCED, right=y)),
+}
+
+
 @pytest.mark.parametrize("relation", [r"\le", r"\ge", "="])
-@pytest.mark.parametrize("kind", ["formulas", "argument", "reduced", "reduced, harder right"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_proof_covers_a_point_where_its_sides_are_those_of_the_search_or_worse(kind, relation):
     """Worse: a left side that is farther from holding, and a right side that is harder to meet.
 
     Sides that may be worse need an argument.  Those of arrays round more than formulas.
     """
-    made = {
-        "formulas": PLAIN,
-        "argument": replace(PLAIN, by="By a lemma."),
-        "reduced": replace(PLAIN, by="It is so.", reduction=REDUCED),
-        "reduced, harder right": replace(
-            PLAIN, by="It is so.", reduction=replace(REDUCED, right=y)
-        ),
-    }[kind]
-    proposition = replace(made, relation=relation)
+    proposition = replace(KINDS[kind], relation=relation)
     side = {r"\le": 1, r"\ge": -1, "=": 0}[relation]
     for left, right in itertools.product(SIDES, SIDES):
         large = max(left, right, 4.0)
@@ -52,6 +52,21 @@ def test_a_proof_covers_a_point_where_its_sides_are_those_of_the_search_or_worse
         further = order(right, 4.0, 1e-9 * large)
         met = further == 0 or (kind == "reduced, harder right" and side and further == -side)
         assert proposition.covers((left, right), (4.0, 4.0)) is bool(near and met), (left, right)
+
+
+@pytest.mark.parametrize("relation", [r"\le", r"\ge", "="])
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_infinite_side_leaves_the_others_no_room(kind, relation):
+    """Two infinite sides are equal, and rounding was a share of the largest side: of infinity."""
+    proposition = replace(KINDS[kind], relation=relation)
+    side = {r"\le": 1, r"\ge": -1, "=": 0}[relation]
+    values = (-math.inf, -4.0, 4.0, math.inf)
+    for left, right, observed, bound in itertools.product(values, repeat=4):
+        near = left == observed or (kind != "formulas" and side * left > side * observed)
+        harder = kind == "reduced, harder right" and side * right < side * bound
+        covered = near and (harder or right == bound)
+        found = proposition.covers((left, right), (observed, bound))
+        assert bool(found) is covered, (left, right, observed, bound)
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
