@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -262,13 +262,7 @@ class _Board:
             first = [_first(claims[i], store, self._requests[i].level) for i in sampled]
             ensure(store, [d for each in first for d in each], executor, on_block)
             return
-        answers = {i: self.calls[i].result() for i in sampled}
-        needed = {i: answer for i, answer in answers.items() if isinstance(answer, Needed)}
-        demands = [d for answer in needed.values() for d in answer.demands()]
-        ensure(store, demands, executor, on_block)
-        for i, answer in needed.items():
-            self._seconds[i] += answer.seconds
-            self._ask(i)
+        self._supply({i: self.calls[i].result() for i in sampled})
 
     def _ask(self, i: int) -> None:
         self.calls[i] = self._executor.submit_call(decide_request, self._requests[i])
@@ -283,7 +277,10 @@ class _Board:
 
     def _draw(self) -> None:
         """Draw the trials that any claim has requested by now, together, and ask these again."""
-        answers = {i: call.result() for i, call in self.calls.items() if call.done()}
+        self._supply({i: call.result() for i, call in self.calls.items() if call.done()})
+
+    def _supply(self, answers: Mapping[int, Decided | Needed]) -> None:
+        """Draw the trials that answers name, together, and ask their claims again."""
         needed = {i: answer for i, answer in answers.items() if isinstance(answer, Needed)}
         begin = time.perf_counter()
         demands = {i: answer.demands() for i, answer in needed.items()}

@@ -7,8 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.verify.toys import VALUE
 from trials.checks import InvalidParameter
-from trials.run.engine import ensure
+from trials.run.engine import Demand, ensure
 from trials.run.executors import ExecutorError, make_executor
 from trials.run.store import StoreError
 from trials.sources import USER_PREFIX
@@ -27,6 +28,7 @@ from verify.deciding import (
 from verify.evidence import Evidence, Verdict
 from verify.papers import ClaimsFile, catalogue
 from verify.plan import plan
+from verify.procedures.interface import Procedure
 from verify.session import RunConfig
 
 pytestmark = pytest.mark.usefixtures("forked_workers")
@@ -109,6 +111,49 @@ def test_two_workers_draw_the_rounds_of_one_and_decide_alike(tmp_path, alone, ki
     assert decided_by(tmp_path, kind, 2) == alone
 
 
+class OwnTrials(Procedure):
+    """The five methods alone: two blocks of trials of one law, asked for one after the other."""
+
+    def __init__(self, law):
+        self.cell = VALUE.check({"law": law})
+
+    def check(self): ...
+    def describe(self): ...
+    def override(self, values): ...
+
+    def demands(self, store, _level):
+        n_blocks = len(store.blocks(VALUE, self.cell))
+        return [Demand(VALUE, self.cell, n_blocks + 1)] if n_blocks < 2 else []
+
+    def decide(self, store, level):
+        drawn = store.table(VALUE, self.cell, 2)
+        told = f"the mean is {drawn['value'].mean()!r}"
+        n_trials = drawn.n_trials
+        return Evidence(verdict=Verdict.SUPPORTED, summary=told, level=level, n_trials=n_trials)
+
+
+def test_a_procedure_of_five_methods_gets_its_trials_from_several_workers(tmp_path, monkeypatch):
+    """It names no cells and no experiment.  Its class alone says that it draws trials."""
+    own = [OwnTrials(law) for law in ("uniform", "coin", "exponential")]
+    claims = [
+        SimpleNamespace(selection=str(i), procedure=each, demands=each.demands, decide=each.decide)
+        for i, each in enumerate(own)
+    ]
+    monkeypatch.setattr(deciding, "_planned", lambda name, *_rest: claims[int(name)])
+    found = []
+    for n in (1, 2):
+        store = session.create(tmp_path / str(n), RunConfig(claims=(DOUBLED,)))
+        with store, make_executor("serial") as executor:
+            executor.n_workers = n  # a worker with memory of its own would not know these claims
+            tried = try_claims(store, claims, lambda _p: LEVEL, "quick", executor, [].append)
+            found.append([decided.evidence for _, decided in tried])
+            for evidence, each in zip(found[-1], own, strict=True):
+                assert (evidence.error, evidence.n_trials) == ("", 2 * VALUE.block_size)
+                mean = store.table(VALUE, each.cell, 2)["value"].mean()
+                assert evidence.summary == f"the mean is {mean!r}"
+    assert found[0] == found[1]
+
+
 @pytest.mark.parametrize(
     ("n_workers", "n_claims", "where"),
     [(1, 2, "here"), (2, 2, "elsewhere"), (3, 4, "elsewhere"), (2, 1, "here")],
@@ -148,6 +193,40 @@ def test_the_seconds_of_a_claim_are_its_own_and_its_share_of_those_drawn_togethe
     assert asked == [0, 1]
     assert board._seconds == {0: 0.25 + 1.0 + 4.0, 1: 0.25 + 5.0 + 4.0, 2: 0.25}
     assert board.decided(2).seconds == 2.25
+
+
+def test_the_first_trials_of_all_claims_are_paid_for_by_those_that_asked(monkeypatch):
+    """Two of four claims ask for trials, which take 8 seconds.  They were in no claim's seconds."""
+    asked = {"0": (1.0, 0.5), "2": (5.0, 0.125)}  # to name its trials, and to be decided
+    calls = []
+
+    def submitted(_function, request):
+        name, level = request.selection, request.level
+        calls.append((name, level, request.run is not None))
+        first = [each for each, *_ in calls].count(name) == 1
+        if first and name in asked:
+            return Finished(Needed(blocks=(), seconds=asked[name][0]))
+        return Finished(Decided(evidence=None, seconds=asked.get(name, (0.0, 0.25))[1]))
+
+    clock = iter([100.0, 108.0])
+    monkeypatch.setattr(deciding.time, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(deciding, "ensure", lambda *_arguments: None)
+    claims = [
+        SimpleNamespace(selection=str(i), procedure=SimpleNamespace(statistical=i < 3))
+        for i in range(4)
+    ]
+    board = _Board(
+        SimpleNamespace(path=Path("run")),
+        claims,
+        lambda planned: 0.01 * int(planned.selection),
+        "quick",
+        SimpleNamespace(n_workers=2, submit_call=submitted),
+        None,
+        (),
+    )
+    assert [board.decided(i).seconds for i in range(4)] == [5.5, 0.25, 9.125, 0.25]
+    of_chance = [(str(i), 0.01 * i, True) for i in (0, 0, 1, 2, 2)]
+    assert sorted(calls) == [*of_chance, ("3", 0.03, False)]
 
 
 class Finished:
