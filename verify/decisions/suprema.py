@@ -113,7 +113,7 @@ def decide_supremum(
         raise InvalidParameter("best, limits, deltas and failed must have one entry a cell")
     if any(not limit > 0 for limit in limits):
         raise InvalidParameter("limits must be > 0 in every cell")
-    ratios = [np.asarray(b, dtype=np.float64) / b_c for b, b_c in zip(best, limits, strict=True)]
+    ratios = [_over(b, b_c) for b, b_c in zip(best, limits, strict=True)]
     exceeded = [int(np.sum(r > 1.0 + ROUNDING)) for r in ratios]
     n_trials = [r.size + n for r, n in zip(ratios, lost, strict=True)]
     # A failed trial found nothing, so it counts as a trial that does not exceed.
@@ -150,6 +150,12 @@ def decide_supremum(
         "of a supremum supports nothing",
         cells=cells,
     )
+
+
+def _over(best: FloatArray, limit: float) -> FloatArray:
+    """The best values over the limit, zero where it is infinite: infinite values are within it."""
+    values = np.asarray(best, dtype=np.float64)
+    return values / limit if math.isfinite(limit) else np.zeros_like(values)
 
 
 def _needed(ratios: FloatArray, n_failed: int, delta: float, level: float) -> float:

@@ -69,9 +69,20 @@ def test_a_cell_of_failed_trials_only_decides_nothing() -> None:
     assert decision.verdict is Verdict.INCONCLUSIVE
 
 
-def test_an_infinite_limit_allows_everything() -> None:
-    (cell,) = decide_supremum([FOUND], [math.inf], [0.1], 0.01).cells
-    assert cell.status == "trivial"
+@pytest.mark.parametrize("found", [FOUND, np.r_[FOUND, math.inf, -math.inf]])
+@pytest.mark.parametrize("delta", [0.0, 0.1])
+def test_an_infinite_limit_allows_everything(found, delta) -> None:  # type: ignore[no-untyped-def]
+    """Infinite values as well: nothing is above the limit, and it need not grow."""
+    decision = decide_supremum([found], [math.inf], [delta], 0.01)
+    (cell,) = decision.cells
+    assert (cell.status, cell.exceeded, cell.largest, cell.needed_lower) == ("trivial", 0, 0.0, 0.0)
+    assert (decision.verdict, decision.summary) == (Verdict.VACUOUS, "the limit allows everything")
+    both = decide_supremum([found, FOUND], [math.inf, 1.0], [delta, 1.0], 0.01)
+    assert both.verdict is Verdict.VACUOUS
+    for limit, verdict in ((1.0, Verdict.REFUTED), (3.0, Verdict.INCONCLUSIVE)):
+        mixed = decide_supremum([found, FOUND], [math.inf, limit], [delta, 0.1], 0.01)
+        assert mixed.verdict is verdict
+        assert f"up to {2.0 / limit:.3g} times" in mixed.summary
 
 
 def test_the_needed_factor_of_a_cell_has_its_share_of_the_level() -> None:
