@@ -468,6 +468,27 @@ def test_a_choice_that_a_cell_excludes_supports_nothing(where: str) -> None:
         assert "a cell excludes the calibrated choice g=1" in decision.summary
 
 
+@pytest.mark.parametrize("delta", [0.004, 0.01])
+def test_violations_that_chance_explains_leave_a_choice_its_place(delta: float) -> None:
+    """Of 300 trials four violate, where delta allows 1.2 or 3, and no cell excludes the choice.
+
+    Four or more have a probability of 0.03 or 0.35, and the level of a cell is below 0.001.  The
+    trials resolve no such delta, so that the required constant leaves room.
+    """
+    low = make_cells(lambda m, d: 0.1 * sharp(m, d), choice={"g": 1.0}, delta=delta)
+    spoiled = low[0].statistic.copy()
+    spoiled[:4] = 1e9
+    low[0] = replace(low[0], statistic=spoiled)
+    cells = [*low, *make_cells(sharp, choice={"g": 2.0}, delta=delta)]
+    constants = (C, ConstantBox(name="g", low=1, high=2, generous="choose", grid=(1.0, 2.0)))
+    decision = decide(cells, constants=constants, resolution=0.06)
+    assert decision.feasibility is not None
+    assert decision.feasibility.feasible == (True, True)
+    assert decision.calibration is not None
+    assert decision.calibration.room[0] < decision.calibration.room[1] < 1.0
+    assert dict(decision.calibration.choice) == {"g": 1.0}
+
+
 def test_a_choice_that_fails_far_away_does_not_refute_while_another_does_not() -> None:
     """Choice 1 has the most room on the calibration cells, but only choice 2 keeps its constant."""
 

@@ -213,6 +213,9 @@ def test_trends_check_override_and_describe():
         replace(build, cells=({"law": "coin"},)).check()
     with pytest.raises(InvalidParameter, match="has 0 trends"):
         replace(build, statement=stated()).check()
+    two = stated(trends=[*build.statement.trends, *along("decreases").statement.trends])
+    with pytest.raises(InvalidParameter, match="has 2 trends; one is tried at a time"):
+        replace(build, statement=two).check()
 
 
 @pytest.fixture
