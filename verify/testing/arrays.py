@@ -113,18 +113,25 @@ def changed_argument(
 ) -> str | None:
     """The name of the first argument that a subject has changed in place, if there is one."""
     for name, value in arguments.items():
+        own = given[name]
         if isinstance(value, Clients):
-            if len(given[name]) != len(value):
-                return name
-            pairs = [
-                (a, b)
-                for old, new in zip(value, given[name], strict=True)
-                for a, b in zip(old, new, strict=True)
-            ]
+            kept = len(own) == len(value) and all(
+                isinstance(new, tuple | list)
+                and len(new) == len(old)
+                and all(_has_values(border, a, b) for a, b in zip(new, old, strict=True))
+                for new, old in zip(own, value, strict=True)
+            )
         else:
-            pairs = [(value, given[name])] if isinstance(value, np.ndarray) else []
-        for before, after in pairs:
-            now = border.take(after)
-            if now.shape != before.shape or not np.array_equal(now, before.astype(now.dtype)):
-                return name
+            kept = not isinstance(value, np.ndarray) or _has_values(border, own, value)
+        if not kept:
+            return name
     return None
+
+
+def _has_values(border: Border, given: Any, array: FloatArray) -> bool:
+    """Whether a subject's own copy still has the values of an array."""
+    try:
+        now = border.take(given)
+    except Exception:  # it is no array any more, such as a buffer that was given away
+        return False
+    return now.shape == array.shape and np.array_equal(now, array.astype(now.dtype))

@@ -187,6 +187,17 @@ def test_the_first_argument_that_changed_is_named():
     assert changed(lambda given: given.update(b=np.array([[1, 2]]))) == "b"
     assert changed(lambda given: given.update(b=np.array([1, 2, 2]))) == "b"
 
+    def gone(self):
+        raise RuntimeError("the buffer was given away")
+
+    given_away = type("GivenAway", (), {"__array__": gone, "__dlpack__": gone})()
+    (x, y), second = CLIENTS
+    for client in ((x, y, 1.0), (x,), (), None, 7, x, "ab", (y, x), (x, None), (given_away, y)):
+        assert changed(lambda given, new=client: given["clients"].__setitem__(0, new)) == "clients"
+    assert changed(lambda given: given["clients"].__setitem__(0, second)) == "clients"
+    assert changed(lambda given: given["clients"].__setitem__(0, [x.copy(), y.tolist()])) is None
+    assert changed(lambda given: given.update(a=given_away)) == "a"
+
     def both(given):
         given["clients"].append(given["clients"][0])
         given["b"][0] = 7
