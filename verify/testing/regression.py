@@ -15,6 +15,9 @@ from verify.testing.case import describe_case, load, save
 from verify.testing.check import DoesNotFit, Implementation, Violation
 from verify.testing.runner import Outcome, implementation
 
+#: What a saved failure says of its implementation: the keywords of `implementation`.
+_DECLARED = frozenset({"arrays", "precision", "accuracy", "equal_sizes"})
+
 _TEST = '''"""{target} failed here as {subject}: {check}.
 
 {states}
@@ -124,9 +127,14 @@ def replay(path: Path | str, function: Callable[..., Any] | None = None) -> None
     DoesNotFit, InvalidParameter : the function or the file cannot be used.
     """
     case, facts = load(Path(path))
+    declared = facts.get("declared")
+    if not {"target", "subject", "check"} <= facts.keys() or not isinstance(declared, dict):
+        raise InvalidParameter(f"{path} must be a saved failure: its facts are {shown(facts)}")
+    if unknown := ", ".join(sorted(declared.keys() - _DECLARED)):
+        raise InvalidParameter(f"{path} declares {unknown}, which this version does not know")
     if function is None:
         function = load_target(facts["target"])
-    call = implementation(function, facts["subject"], **facts["declared"])
+    call = implementation(function, facts["subject"], **declared)
     found = [check for check in call.subject.checks if check.name == facts["check"]]
     if not found:
         raise InvalidParameter(f"{path}: {facts['subject']} has no check {facts['check']}")

@@ -1,6 +1,7 @@
 """Failures that are saved: the names of functions, what a file holds, and its replay."""
 
 import functools
+import inspect
 import os
 import shutil
 import sys
@@ -243,6 +244,24 @@ def test_a_replay_judges_by_what_was_declared(tmp_path):
     regression.save(path, case, {**facts, "declared": {**facts["declared"], "precision": "half"}})
     with pytest.raises(InvalidParameter, match="precision='half'"):
         replay(path, half)
+
+
+def test_a_file_that_is_no_saved_failure_of_this_version_is_refused_in_one_line(tmp_path):
+    path = saved_failure(tmp_path).with_suffix(".npz")
+    case, facts = load(path)
+    lacking = [{k: v for k, v in facts.items() if k != name} for name in facts if name != "message"]
+    assert len(lacking) == 4
+    for other, says in (
+        *((one, "must be a saved failure: its facts are ") for one in [{}, *lacking]),
+        ({**facts, "declared": 7}, "must be a saved failure: its facts are "),
+        ({**facts, "declared": {**facts["declared"], "units": 1, "tie": 2}}, "declares tie, units"),
+    ):
+        regression.save(path, case, other)
+        with pytest.raises(InvalidParameter, match=says) as refused:
+            replay(path, half)
+        assert len(str(refused.value).splitlines()) == 1
+    declared = inspect.signature(implementation).parameters.keys() - {"function", "subject"}
+    assert facts["declared"].keys() == declared
 
 
 def test_a_replay_of_a_check_that_is_gone_is_refused(tmp_path):
