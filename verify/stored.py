@@ -68,6 +68,7 @@ class _Summary(TypedDict, total=False):
     environment: dict[str, str]
     started: str
     wall_seconds: float
+    commands: list[str]
 
 
 class _Time(TypedDict):

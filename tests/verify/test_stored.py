@@ -213,7 +213,10 @@ EVERY_KIND = {
         [{}, {"path": 1, "sha256": "a"}, {"path": "a.py"}],
     ),
     ("machine", ""): (lambda store: store.machines(), [{"cpu": 1}, {"cpu": None}]),
-    ("run", "summary"): (summary, [{"environment": [1]}, {"wall_seconds": "x"}]),
+    ("run", "summary"): (
+        summary,
+        [{"environment": [1]}, {"wall_seconds": "x"}, {"commands": 7}, {"commands": [1]}],
+    ),
     ("run", "time"): (
         read_time,
         [{}, {"started": 1, "wall_seconds": 1.0}, {"started": "a", "wall_seconds": -1.0}],
