@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 
 from tests.verify.testing.draws import made_of
 from tests.verify.testing.subjects.laws_seen import answers
+from verify.testing import examples, implementation
 from verify.testing import strategies as own
 from verify.testing.arrays import Border
 from verify.testing.case import Case, Clients
 from verify.testing.check import Clustered, Scope, Violation, WrongForm
 from verify.testing.subjects import rounds, transforms
-from verify.testing.subjects.rules import Expectation
+from verify.testing.subjects.rules import Expectation, IfcaStepRule
 
 ANY, SIMPLE = Scope(), Scope(simple=True)
 #: Mean squared lengths of rows: 5 and 8.
@@ -273,6 +274,45 @@ def test_a_label_may_change_only_where_rounding_decides() -> None:
     both = Clustered(MODELS, np.array([1, 1]))
     with pytest.raises(Violation, match=r"^client 0 has the label 0, and 1 after the change"):
         equivariance(transforms.TRANSLATION, zero, RIGHT, both, here=EXPECTED)
+
+
+def test_a_label_may_change_where_rounding_decides_after_the_change_alone() -> None:
+    """A shift may leave no digit of a small model.  Every other client is judged all the same."""
+    zero = np.zeros(2)
+    image = Clustered(moved(0, 9.0).models, np.array([0, 1]))
+    equivariance(transforms.TRANSLATION, zero, RIGHT, image, there=EXPECTED)
+    first = CERTAIN._replace(admissible=np.array([[True, True, False], [False, False, True]]))
+    both = Clustered(MODELS, np.array([1, 1]))
+    for where in ("here", "there"):
+        with pytest.raises(Violation, match=r"^client 1 has the label 2, and 1 after the change"):
+            equivariance(transforms.TRANSLATION, zero, RIGHT, both, **{where: first})
+    equivariance(transforms.TRANSLATION, zero, RIGHT, both, here=first, there=EXPECTED)
+    # the clients in another order: the second one's label is open in the first row
+    order, swapped = np.array([1, 0]), EXPECTED.admissible[::-1]
+    image = Clustered(MODELS, np.array([1, 0]))
+    there = CERTAIN._replace(admissible=swapped)
+    equivariance(transforms.CLIENTS, order, RIGHT, image, there=there)
+    with pytest.raises(Violation, match=r"^client 1 has the label 2, and 1 after the change"):
+        equivariance(transforms.CLIENTS, order, RIGHT, image, there=EXPECTED)
+
+
+@pytest.mark.parametrize(
+    ("precision", "models"),
+    [("single", [1e-7, 2e-8]), ("double", [1e-6, 1e-6 * (1 - 1e-11)])],
+)
+def test_a_right_step_passes_a_shift_that_makes_its_models_equal(
+    precision: str, models: list[float]
+) -> None:
+    """The smaller model is nearer to a response of zero, until both are three to all digits."""
+    call = implementation(examples.ifca_step, "ifca.step", precision=precision)
+    client = (np.array([[1.0]]), np.array([0.0]))
+    case = call.border.rounded(
+        {"models": np.array(models)[:, None], "clients": Clients((client,)), "step_size": 0.125}
+    )
+    shift = {**case, "by": np.array([3.0])}
+    image = call(call.border.rounded(transforms.TRANSLATION.forward(shift)))
+    assert (call(case).labels.tolist(), image.labels.tolist()) == ([1], [0])
+    rounds._equivariance(IfcaStepRule(), transforms.TRANSLATION)(call, shift)
 
 
 # -- the list of checks --------------------------------------------------------------------------
