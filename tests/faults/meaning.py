@@ -879,8 +879,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "verify/testing/arrays.py",
-        "for a, b in zip(old, new, strict=True)",
-        "for a, b in [(old[0], new[0])]",
+        "for a, b in zip(new, old, strict=True)",
+        "for a, b in [(new[0], old[0])]",
         "a client's responses may be changed in place",
         "verify/testing/test_arrays verify/testing/test_runner",
     ),
@@ -6796,8 +6796,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "verify/testing/arrays.py",
-        "            if len(given[name]) != len(value):\n                return name\n",
-        "",
+        "kept = len(own) == len(value) and all(",
+        "kept = all(",
         "a client that was removed from the list ends in an error of zip",
         "verify/testing/test_arrays",
     ),
@@ -6817,7 +6817,7 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "verify/testing/regression.py",
-        'call = implementation(function, facts["subject"], **facts["declared"])',
+        'call = implementation(function, facts["subject"], **declared)',
         'call = implementation(function, facts["subject"])',
         "a saved failure is judged in double precision and with the subject's accuracy",
         "verify/testing/test_regression",
