@@ -33,6 +33,9 @@ r = sp.Symbol("r")
 LARGE = 1_000_000
 _UNDERFLOW = 1e-290  # smaller probabilities are computed on the log scale
 _MAX_TERMS = 10_000
+#: SciPy's tails of a chi-square serve up to so many samples, and so near the mean beyond: the
+#: deviation is in units of the root of half the samples.
+_FEW, _NEAR = 10_000, 4.0
 
 #: Chernoff exponent of the pairwise law: ``P <= exp(-chernoff)`` for ``r = l_-/l_+ >= 1``.
 CHERNOFF_EXPONENT: sp.Expr = (n / 2) * sp.log((1 + r) ** 2 / (4 * r))
@@ -246,19 +249,22 @@ def chernoff_exponent(ratio: float, n_samples: int) -> float:
 def chi_square_log_tail(n_samples: float, deviation: float) -> float:
     """Log of ``P(chi2_n/n - 1 >= deviation)`` (``<=`` when the deviation is negative).
 
-    Where SciPy's probability underflows, the log comes from the continued fraction (upper tail) or
-    the series (lower tail) of the incomplete gamma function.
+    SciPy's probability serves near the mean, and for few samples unless it underflows.  Else the
+    log comes from a continued fraction of the incomplete gamma function.  SciPy adds up no more
+    than 2,000 terms, and a lower tail of many samples needs more.
     """
     n_samples = _real("n_samples", n_samples, 1e-3, 1e18)
     deviation = _real("deviation", deviation, -1e100, 1e100)
     a, x = n_samples / 2.0, n_samples * (1.0 + deviation) / 2.0
-    if deviation >= 0:
-        value = float(special.gammaincc(a, x))
-        return float(np.log(value)) if value > 1e-290 else _log_gamma_upper(a, x)
     if x <= 0.0:
         return -np.inf
-    value = float(special.gammainc(a, x))
-    return float(np.log(value)) if value > 1e-290 else _log_gamma_lower(a, x)
+    upper = deviation >= 0
+    if n_samples <= _FEW or abs(deviation) * math.sqrt(a) < _NEAR:
+        value = float(special.gammaincc(a, x) if upper else special.gammainc(a, x))
+        if value > _UNDERFLOW:
+            return float(np.log(value))
+    fraction = _gamma_above(a, deviation) if upper else _gamma_below(a, deviation)
+    return _log_gamma_front(a, deviation) + math.log(fraction)
 
 
 def chi_square_log_above(n_samples: float, x: float) -> float:
@@ -268,14 +274,34 @@ def chi_square_log_above(n_samples: float, x: float) -> float:
     -10588.5...
     """
     n_samples, x = _real("n_samples", n_samples, 1e-3, 1e18), _real("x", x, 0.0, 1e90)
-    deviation = x / n_samples - 1.0
+    deviation = (x - n_samples) / n_samples
     tail = chi_square_log_tail(n_samples, deviation)
     return tail if deviation >= 0 else math.log1p(-math.exp(tail))
 
 
-def _log_gamma_upper(a: float, x: float) -> float:
-    """Log of Q(a, x) for x > a, by Lentz's continued fraction."""
-    b = x + 1.0 - a
+def _log_gamma_front(a: float, deviation: float) -> float:
+    r"""Log of :math:`x^a e^{-x}/\Gamma(a)` at x = a (1 + deviation), without large terms.
+
+    With few samples, :math:`a\log a-a-\log\Gamma(a)` is a sum of small terms.  With more, it is
+    Stirling's series.
+    """
+    if abs(deviation) < 0.1:
+        # log(1 + y) = 2 artanh(t), and 2 t - y = -y t
+        t = deviation / (2.0 + deviation)
+        rest = sum(t ** (2 * i) / (2 * i + 3) for i in range(8))
+        power = 2.0 * t**3 * rest - deviation * t
+    else:
+        power = math.log1p(deviation) - deviation
+    if a < 40.0:
+        return a * power + a * math.log(a) - a - math.lgamma(a)
+    b = 1.0 / a
+    series = b * (1.0 / 12 + b * b * (-1.0 / 360 + b * b / 1260))
+    return a * power + 0.5 * math.log(a / (2.0 * math.pi)) - series
+
+
+def _gamma_above(a: float, deviation: float) -> float:
+    r""":math:`\Gamma(a,x)/(x^ae^{-x})` for x > a, by Lentz's continued fraction."""
+    b = a * deviation + 1.0
     c, d = 1e300, 1.0 / b
     fraction = d
     for i in range(1, 100_000):
@@ -286,18 +312,25 @@ def _log_gamma_upper(a: float, x: float) -> float:
         fraction *= c * d
         if abs(c * d - 1.0) < 1e-15:
             break
-    return float(a * np.log(x) - x - special.gammaln(a) + np.log(fraction))
+    return fraction
 
 
-def _log_gamma_lower(a: float, x: float) -> float:
-    """Log of P(a, x) for x < a, by its series."""
-    term = total = 1.0
-    i = 0
-    while term > 1e-17 * total:
-        i += 1
-        term *= x / (a + i)
-        total += term
-    return float(a * np.log(x) - x - special.gammaln(a + 1.0) + np.log(total))
+def _gamma_below(a: float, deviation: float) -> float:
+    r""":math:`\gamma(a,x)/(x^ae^{-x})` for x < a, by Lentz's method.
+
+    It is :math:`\frac1{a-x+}\,\frac x{a+1-x+}\,\frac{2x}{a+2-x+}\cdots`, whose terms are positive.
+    """
+    x, b = a * (1.0 + deviation), -a * deviation
+    c, d = 1e300, 1.0 / b
+    fraction = d
+    for i in range(1, 100_000):
+        b += 1.0
+        d = 1.0 / (i * x * d + b)
+        c = b + i * x / c
+        fraction *= c * d
+        if abs(c * d - 1.0) < 1e-15:
+            break
+    return fraction
 
 
 def binomial_log_cdf(count: int, n_trials: int, success: float) -> float:

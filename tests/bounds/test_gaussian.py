@@ -235,6 +235,49 @@ def test_log_tails_beyond_underflow_agree_with_mpmath() -> None:
     assert exact.binomial_log_cdf(1000, 4000, 0.9) == pytest.approx(float(wanted), rel=1e-11)
 
 
+def log_gamma_tail(a: mpmath.mpf, x: mpmath.mpf) -> mpmath.mpf:
+    """Log of the tail of a gamma law beyond x, on the side away from a, by quadrature.
+
+    At x + t the density is that at x times (1 + t/x)^(a-1) e^-t.
+    """
+    sign = 1 if x > a else -1
+    unit = x / abs(x - a + sign)  # the density falls by e or faster
+    ends = [unit * step for step in (0, 1, 2, 4, 8, 16, 32, 64)]
+    ends = [end for end in ends if sign > 0 or end < x]
+    if sign < 0 and len(ends) < 8:
+        ends.append(x)
+    rest = mpmath.quad(lambda t: mpmath.exp((a - 1) * mpmath.log1p(sign * t / x) - sign * t), ends)
+    return (a - 1) * mpmath.log(x) - x - mpmath.loggamma(a) + mpmath.log(rest)
+
+
+@pytest.mark.parametrize("n", [20_000, 10**8, 10**18])
+@pytest.mark.parametrize("z", [-45.0, -4.5, 4.5, 45.0])
+def test_far_tails_of_many_samples_are_as_exact_as_a_float(n: int, z: float) -> None:
+    """SciPy's series ended early: P was 1e-8 in place of 3e-7, and a log -24 and not -1017."""
+    deviation = z * math.sqrt(2 / n)
+    with mpmath.workdps(50):
+        a = mpmath.mpf(n) / 2
+        wanted = float(log_gamma_tail(a, a * (1 + mpmath.mpf(deviation))))
+        x = round(n * (1.0 + deviation))
+        beyond = float(log_gamma_tail(a, mpmath.mpf(x) / 2))
+    assert exact.chi_square_log_tail(n, deviation) == pytest.approx(wanted, rel=1e-13)
+    above = beyond if z > 0 else math.log1p(-math.exp(beyond))
+    assert exact.chi_square_log_above(n, x) == pytest.approx(above, rel=1e-12)
+
+
+@pytest.mark.parametrize("n", [9_999, 10_001, 10**8])
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_a_chi_square_tail_has_no_step_where_its_formula_changes(n: int, sign: int) -> None:
+    """By the law's own derivative: the tail falls by the density times the step."""
+    at = sign * 4.0 / math.sqrt(n / 2)
+    near, far = (exact.chi_square_log_tail(n, at * factor) for factor in (1 - 1e-7, 1 + 1e-7))
+    with mpmath.workdps(40):
+        a, x = mpmath.mpf(n) / 2, mpmath.mpf(n) * (1 + mpmath.mpf(at)) / 2
+        density = a * mpmath.log(x) - x - mpmath.loggamma(a) - mpmath.log(x) - near
+        step = float(mpmath.exp(density)) * n / 2 * abs(at) * 2e-7
+    assert near - far == pytest.approx(step, rel=1e-5)
+
+
 def test_probabilities_below_the_smallest_float_agree_with_mpmath() -> None:
     for n_samples, ratio in ((1, 1e200), (7, 1e150), (300, 1e4), (5_000, 5.0), (1_000_000, 1.1)):
         wanted = float(mpmath.log(exact.pairwise_probability_mp(ratio, n_samples)))
