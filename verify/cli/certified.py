@@ -112,11 +112,14 @@ def _is_of(procedure: Procedure, proved: Mapping[str, Any]) -> bool:
 
 
 def _are_of_cells(procedure: Probability, stored: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether stored proofs are of cells of a procedure.  Cells that are void have none."""
+    """Whether stored proofs are of cells of a procedure, each of its own.  Void cells have none."""
     own = [procedure.prove([cell]) for cell in procedure.cells]
     statements = [_plain(each["statement"]) for each in own if each is not None]
-    mark = f"PROVED FOR {len(stored)} cells"
-    return proof_mark(stored[0]) == mark and all(e["statement"] in statements for e in stored)
+    for each in stored:
+        if each["statement"] not in statements:
+            return False
+        statements.remove(each["statement"])
+    return proof_mark(stored[0]) == f"PROVED FOR {len(stored)} cells"
 
 
 def _certificate(procedure: Procedure, evidence: Mapping[str, Any]) -> Any:

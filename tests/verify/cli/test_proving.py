@@ -198,6 +198,11 @@ def test_the_certificates_of_a_known_claim_are_its_own(tmp_path, certified, name
         (CLAIM, lambda own: {"proved": {**own["proved"], "others": [own["proved"]]}}),
         (CELLS, lambda own: {"proved": {**own["proved"], "up_to": "all cells"}}),
         (CELLS, lambda own: {"proved": {**own["proved"], "others": [PROVED, PROVED]}}),
+        (
+            CELLS,
+            lambda own: {"proved": {**own["proved"], "others": own["proved"]["others"][:1] * 2}},
+        ),
+        (CELLS, lambda own: {"proved": {**own["proved"], "others": [own["proved"]] * 2}}),
         (CELLS, lambda own: {"proved": PROVED}),
         (FAILS, lambda own: {"failure": FAILURE}),
         (FAILS, lambda own: {"proof": {"argument": "", "inequalities": [THIRD]}}),
