@@ -12,7 +12,7 @@ import pytest
 import scipy
 import sympy as sp
 
-from trials.experiments.odcl.part_one import NEEDED_DISTANCE
+from trials.experiments.odcl.part_one import NEEDED_DISTANCE, PART_ONE
 from trials.run.store import Table
 from verify.claims.odcl import (
     experiments,
@@ -28,6 +28,7 @@ from verify.claims.odcl import (
 from verify.decisions import measures
 from verify.papers import catalogue
 from verify.procedures.base import PROFILES, Observed
+from verify.procedures.invented import invent_trials
 
 QUICK = PROFILES["quick"]
 CATALOGUE = catalogue()
@@ -288,3 +289,31 @@ def test_random_labels_keep_the_shares_of_the_best_matching_of_clusters():
     assert n_compared > 20
     fewer = placebos._random_shares(k, size, ratio, 7)
     np.testing.assert_array_equal(fewer, np.array([own, foreign])[:, :7])
+
+
+def best_shares(truth, found, k):
+    """The smallest own and the largest foreign share in every matching that keeps most users."""
+    sizes, counts = np.bincount(truth, minlength=k), np.zeros((k, k))
+    np.add.at(counts, (truth, found), 1)
+    ways = [counts[:, list(order)] for order in itertools.permutations(range(k))]
+    most = max(map(np.trace, ways))
+    return {
+        ((np.diag(way) / sizes).min(), ((way.sum(axis=0) - np.diag(way)) / sizes).max())
+        for way in ways
+        if np.trace(way) == most
+    }
+
+
+@pytest.mark.parametrize(("k", "size", "ratio"), [(2, 3, 1), (2, 3, 4), (3, 2, 3), (4, 5, 1)])
+def test_placebos_of_part_one_have_the_shares_that_the_experiment_measures(k, size, ratio):
+    """Clusters are matched at best, so that one cluster for all is one of the large ones."""
+    cell = {"k": k, "size_min": size, "ratio": ratio, "d": 2, "distance": 9.0}
+    truth = np.array([0] * size + [j for j in range(1, k) for _ in range(size * ratio)])
+    random, alone = placebos.PLACEBOS["odcl.thm3-2"]
+    shares = alone.swapped(invent_trials(PART_ONE, 3), cell)
+    (wanted,) = best_shares(truth, np.zeros(truth.size, dtype=int), k)
+    for found in zip(shares["own_share"], shares["foreign_share"], strict=True):
+        assert found == pytest.approx(wanted, rel=1e-14)
+    shares, rng = random.swapped(invent_trials(PART_ONE, 30), cell), np.random.default_rng(0)
+    for own, foreign in zip(shares["own_share"], shares["foreign_share"], strict=True):
+        assert (own, foreign) in best_shares(truth, rng.integers(k, size=truth.size), k)
