@@ -33,7 +33,14 @@ from verify.estimators import (
 )
 from verify.estimators.baselines import cluster_means, floats_of_rows, known_clusters
 from verify.estimators.ifca import random_starts
-from verify.estimators.losses import client_losses, mean_loss, minimisers, pooled, smoothness
+from verify.estimators.losses import (
+    client_losses,
+    mean_loss,
+    minimisers,
+    pooled,
+    smoothness,
+    step_of,
+)
 from verify.estimators.one_shot import _cut_convex, _cut_sparse, _weights
 from verify.estimators.rows import read_rows
 from verify.estimators.splitting import WholeClients
@@ -234,6 +241,28 @@ def test_the_largest_curvature_may_be_that_of_a_client_behind_the_first_part():
     own = x[17 * 512 :]
     largest = np.linalg.eigvalsh(own.T @ own / 512)[-1]
     assert smoothness(data, SquaredLoss()) == pytest.approx(largest)
+
+
+@pytest.mark.parametrize("l2", [0.0, 0.7])
+@pytest.mark.parametrize("unit", [1.0, 1e-3])
+def test_the_automatic_step_of_one_client_and_one_column_is_newtons(l2, unit):
+    """Its length is one over the curvature with the penalty, which is that at zero."""
+    rng = np.random.default_rng(2)
+    x, of = unit * rng.standard_normal((9, 1)), np.zeros(9, dtype=int)
+    y, sign = rng.standard_normal(9), np.where(rng.random(9) < 0.5, -1.0, 1.0)
+    square = x[:, 0] @ x[:, 0]
+    ridge = x[:, 0] @ y / (square + 9 * l2)  # from any start: the loss is a parabola
+    for method in (IFCA(1, n_rounds=1, l2=l2), GlobalModel(algorithm="fedavg", n_rounds=1, l2=l2)):
+        assert method.fit(x, y, clients=of).models_ == pytest.approx(np.array([[ridge]]))
+    flat = GlobalModel(algorithm="fedavg", n_rounds=1, loss="logistic", l2=l2)
+    newton = x[:, 0] @ sign / 2 / (square / 4 + 9 * l2)
+    assert flat.fit(x, sign, clients=of).models_ == pytest.approx(np.array([[newton]]))
+
+
+def test_where_nothing_curves_the_automatic_step_is_one():
+    rows = ClientData(features=np.zeros((4, 2)), responses=np.ones(4), offsets=np.array([0, 1, 4]))
+    assert step_of("auto", rows, SquaredLoss()) == 1.0
+    assert step_of("auto", rows, SquaredLoss(l2=4.0)) == 0.25
 
 
 def test_pooled_rows_are_those_of_the_clusters_clients():

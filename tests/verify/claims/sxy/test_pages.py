@@ -43,6 +43,26 @@ def test_trajectories_are_medians_in_the_unit_of_each_cell():
     assert one.y == [errors[1].max(), 3.0]
 
 
+def test_of_many_cells_the_first_three_are_drawn_and_told_from_all():
+    """The cells differ in d only behind the third one."""
+    cells = [stored({"M": m, "d": 2}, err_0=[m], err_1=[m / 2]) for m in (5, 3, 9)]
+    cells += [stored({"M": 9, "d": d}, err_0=[1.0], err_1=[1.0]) for d in (3, 4)]
+    figure = trajectories(
+        cells, ["err_0", "err_1"], lambda _table, params: np.array([params["M"] + 0.5]),
+        lambda _params: 2.0, "error",
+    )  # fmt: skip
+    names = [f"$M={m}$, $d=2$" for m in (5, 3, 9)]
+    runs, limits = figure.series[::2], figure.series[1::2]
+    assert [run.label for run in runs] == [limit.group for limit in limits] == names
+    assert [limit.label for limit in limits] == [f"limit, {name}" for name in names]
+    assert [run.y for run in runs] == [[2.5, 1.25], [1.5, 0.75], [4.5, 2.25]]
+    # a limit of the last round alone is a point there
+    assert [(limit.x, limit.y, limit.style) for limit in limits] == [
+        ([1.0], [y], "points") for y in (2.75, 1.75, 4.75)
+    ]
+    assert "the first cells" in figure.caption
+
+
 @pytest.mark.parametrize(
     "claim",
     [descents.theorem_1_4_data, refinement.thm_2, refinement.unbalanced],
