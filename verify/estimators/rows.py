@@ -179,22 +179,27 @@ def is_missing(value: object) -> bool:
 
 
 def _of_objects(values: Any) -> Rows:
+    """A client has the name that its first row has: a day may be a date in some rows only."""
     seen: dict[Hashable, int] = {}
+    names: list[Any] = []
     owner = np.empty(len(values), dtype=np.int64)
     for i, value in enumerate(values):
         if is_missing(value):
             _refuse_missing(i, value)
         try:
-            owner[i] = seen.setdefault(value, len(seen))
+            owner[i] = seen.setdefault(plain_id(value), len(seen))
         except TypeError:  # unhashable
             _refuse_missing(i, value)
+        if len(seen) > len(names):
+            names.append(value)
+    order = list(range(len(names)))
     try:
-        ids: list[Any] = sorted(seen)  # type: ignore[type-var]
+        order.sort(key=names.__getitem__)
     except TypeError:  # numbers beside text, for example
-        ids = list(seen)
-    rank = np.empty(len(ids), dtype=np.int64)
-    rank[[seen[value] for value in ids]] = np.arange(len(ids))
-    return Rows(ids=ids_of(ids), owner=rank[owner])
+        order = list(range(len(names)))
+    rank = np.empty(len(names), dtype=np.int64)
+    rank[order] = np.arange(len(names))
+    return Rows(ids=ids_of([names[i] for i in order]), owner=rank[owner])
 
 
 def _refuse_missing(row: int, value: object) -> None:

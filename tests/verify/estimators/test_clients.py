@@ -60,6 +60,31 @@ def test_pandas_and_numpy_name_the_same_times():
         assert np.array_equal(fit.predict(x, clients=asked), expected)
 
 
+def test_two_times_of_a_day_are_two_clients_and_a_date_is_midnight():
+    x, y, of = rows()
+    day, start = datetime.date(2024, 5, 1), datetime.datetime(2024, 5, 1)
+    hours = [start + datetime.timedelta(hours=int(i)) for i in of]
+    fit = fitted(x, y, hours)
+    assert fit.clients_.tolist() == sorted(set(hours))
+    expected = by_hand(fit, x, of)
+    assert np.array_equal(fit.predict(x, clients=hours), expected)
+    for midnight in (day, start, np.datetime64(day), np.datetime64(start, "ns")):
+        assert np.array_equal(fit.predict(x[:8], clients=[midnight] * 8), expected[:8])
+
+
+def test_a_day_that_is_written_in_several_types_is_one_client():
+    """Rows of a date and of its midnight were two clients, one of whose models no row got."""
+    x, y, of = rows()
+    same = fitted(x, y, days(of))
+    kinds = [lambda day: day, lambda day: day.astype(datetime.date),
+             lambda day: day.astype("datetime64[us]").astype(object)]  # fmt: skip
+    mixed = [kinds[i % 3](day) for i, day in enumerate(days(of))]
+    fit = fitted(x, y, mixed)
+    assert plain_ids(fit.clients_) == plain_ids(same.clients_)
+    np.testing.assert_array_equal(fit.models_, same.models_)
+    assert np.array_equal(fit.predict(x, clients=mixed), by_hand(fit, x, of))
+
+
 def test_times_that_python_does_not_hold_stay_apart():
     """A nanosecond after midnight is another client, and so is the year 30000."""
     near = np.array(["2024-05-01", "2024-05-01T00:00:00.000000001"], dtype="datetime64[ns]")
