@@ -16,6 +16,7 @@ import contextlib
 import hashlib
 import os
 import warnings
+import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -120,19 +121,26 @@ def load_state(path: Path, network: Network) -> State:
 
     Raises
     ------
-    InvalidParameter : no such file, or the file of another network.
+    InvalidParameter : no such file, a broken one, or the file of another network.
     """
     torch = load_torch()
+    shapes = {name: tuple(leaf.shape) for name, leaf in network.init(0).items()}
     try:
+        with zipfile.ZipFile(path):  # one array alone is no state
+            pass
         with np.load(path, allow_pickle=False) as stored:
-            k = sum(name.endswith(network.names[-1]) for name in stored.files)
+            k = sum(name.endswith(f" {network.names[-1]}") for name in stored.files)
             models = [
                 {name: torch.from_numpy(stored[f"model {j} {name}"]) for name in network.names}
                 for j in range(k)
             ]
+            found = [{name: tuple(leaf.shape) for name, leaf in each.items()} for each in models]
+            if not found or any(each != shapes for each in found):
+                raise ValueError(f"its parameters must have the shapes {shapes}")
             lists = {name: stored[name].tolist() for name in ("losses", "identities", "floats")}
             return State(models=models, labels=stored["labels"], **lists)
-    except (OSError, ValueError, KeyError, EOFError) as error:
+    # A broken file can also ask for a kind of compression that is not there.
+    except (OSError, ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile) as error:
         raise InvalidParameter(f"{path}: holds no state of this network: {error}") from None
 
 
@@ -263,7 +271,7 @@ def _digest(
     with one_thread():
         scores = network.scores(network.init(0), load_torch().from_numpy(x[0])).detach().numpy()
     for array in (scores, federation.pixels, federation.labels, federation.rows, federation.turns,
-                  known_labels):  # fmt: skip
+                  federation.clusters, known_labels):  # fmt: skip
         found.update(b"none" if array is None else np.ascontiguousarray(array).data)
     return found.hexdigest()
 

@@ -190,10 +190,10 @@ def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(federation, tmp_pa
     assert whole.losses == again.losses
     assert (whole.labels == again.labels).all()
     assert len(whole.floats) == 4
-    for path in ("nothing.npz", "text.npz"):
-        (tmp_path / "text.npz").write_text("no state")
+    others = (dense_network(side=8, hidden=7), convolutional_network(channels=1, side=8, first=3))
+    for other in others:
         with pytest.raises(InvalidParameter, match="holds no state of this network"):
-            load_state(tmp_path / path, network)
+            load_state(tmp_path / "state.npz", other)
 
 
 def test_a_kept_run_goes_on_from_its_last_whole_round(federation, tmp_path, monkeypatch):
@@ -227,6 +227,7 @@ def test_a_kept_run_goes_on_from_its_last_whole_round(federation, tmp_path, monk
         {"network": dense_network(side=8, hidden=7)},
         {"known_labels": np.zeros(8, dtype=np.int64)},
         {"federation": drawn_federation(m=6, n=5)},
+        {"federation": replace(drawn_federation(m=8, n=5), clusters=np.arange(8) % 2)},
     ],
     ids=lambda change: next(iter(change)),
 )
@@ -234,7 +235,9 @@ def test_another_run_does_not_go_on_from_a_kept_state(federation, tmp_path, chan
     given = {"network": DENSE, "federation": federation, "options": OPTIONS, "seed": 3}
     train_kept(tmp_path, **given)
     found = train_kept(tmp_path, **{**given, **change})
-    close(found, train(**{**given, **change}), rtol=0.0, atol=0.0)
+    whole = train(**{**given, **change})
+    close(found, whole, rtol=0.0, atol=0.0)
+    assert found.identities == whole.identities
     assert len(list(tmp_path.iterdir())) == 2
 
 

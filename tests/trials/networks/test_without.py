@@ -1,10 +1,12 @@
 """Without PyTorch: nothing loads it before a network is asked for, and the message is one line."""
 
+import contextlib
 import itertools
 import math
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -94,3 +96,43 @@ def test_of_several_starts_of_k_means_the_one_of_the_least_spread_counts():
         assert all(after <= before * 1.02 for before, after in itertools.pairwise(spreads))
         n_better += spreads[-1] < 0.95 * spreads[0]
     assert n_better >= 2
+
+
+def test_a_file_that_is_no_whole_state_is_refused_in_one_line(tmp_path, monkeypatch):
+    """Every cut, each byte of the zip file's ends, single arrays, and other parameters."""
+    weights = {"w": np.ones((2, 3)), "b": np.zeros(2)}
+    network = SimpleNamespace(names=("w", "b"), init=lambda seed: weights)
+    monkeypatch.setattr(
+        training, "load_torch", lambda: SimpleNamespace(from_numpy=lambda array: array)
+    )
+    path = tmp_path / "state.npz"
+    records = {"labels": np.array([0, 1, 0]), "losses": [0.5], "identities": [1.0], "floats": [40]}
+    models = {f"model {j} {name}": leaf for j in range(2) for name, leaf in weights.items()}
+    np.savez(path, **records, **models)
+    state = training.load_state(path, network)
+    assert (len(state.models), state.labels.tolist(), state.floats) == (2, [0, 1, 0], [40])
+    whole = path.read_bytes()
+    broken = [whole[:size] for size in range(0, len(whole), 97)]
+    for at in (*range(30), *range(len(whole) - 22, len(whole) - 2)):
+        flipped = bytearray(whole)
+        flipped[at] ^= 0xFF
+        broken.append(bytes(flipped))
+    stray = bytearray(whole)
+    stray[200] ^= 0xFF  # inside the first array's header or numbers
+    for content in (*broken, bytes(stray), b"", b"no state"):
+        path.write_bytes(content)
+        with contextlib.suppress(InvalidParameter):  # some fields of a zip file are not read
+            again = training.load_state(path, network)
+            assert again.labels.tolist() == state.labels.tolist()
+    for content in (broken[3], bytes(stray), b"", b"no state"):
+        path.write_bytes(content)
+        with pytest.raises(InvalidParameter, match="holds no state of this network") as refused:
+            training.load_state(path, network)
+        assert "\n" not in str(refused.value)
+    np.save(tmp_path / "one.npy", np.zeros(3))
+    np.savez(tmp_path / "bare.npz", **records)
+    np.savez(tmp_path / "shape.npz", **records, **{**models, "model 1 w": np.ones((3, 2))})
+    np.savez(tmp_path / "part.npz", **records, **{"model 0 b": np.zeros(2)})
+    for name in ("one.npy", "bare.npz", "shape.npz", "part.npz", "nothing.npz"):
+        with pytest.raises(InvalidParameter, match=f"{name}: holds no state of this network"):
+            training.load_state(tmp_path / name, network)
