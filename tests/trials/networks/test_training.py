@@ -108,7 +108,10 @@ def test_networks_go_through_the_functions_on_trees_a_client_at_a_time(
     for mine, theirs in zip(found.models, other.models, strict=True):
         for name in network.names:
             np.testing.assert_allclose(mine[name], theirs[name], atol=5e-6)
+    # the parameters are of single precision, and so they stay
     random = model.init(np.random.default_rng(0))
+    for parameters in (random, *other.models):
+        assert {leaf.dtype for leaf in parameters.values()} == {np.dtype(np.float32)}
     assert {name: leaf.shape for name, leaf in random.items()} == {
         name: tuple(leaf.shape) for name, leaf in start.models[0].items()
     }
@@ -255,6 +258,17 @@ def test_numbers_do_not_depend_on_how_many_clients_are_in_memory(federation):
     close(
         run(federation, OPTIONS), run(federation, replace(OPTIONS, chunk=8)), rtol=1e-4, atol=1e-6
     )
+
+
+def test_all_models_start_with_the_shared_layers_of_the_first(federation):
+    """All else of their starts is that of models that share nothing, which differ."""
+    shared, options = DENSE.all_but_last, replace(OPTIONS, k=3)
+    alone = run(federation, options, until=0).models
+    found = run(federation, replace(options, shared=shared), until=0).models
+    for j, model in enumerate(found):
+        for name in DENSE.names:
+            assert torch.equal(model[name], alone[0 if name in shared else j][name])
+            assert j == 0 or not torch.equal(alone[0][name], alone[j][name])
 
 
 def test_shared_layers_are_equal_and_their_floats_are_sent_down_once(federation):
