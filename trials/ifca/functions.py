@@ -85,9 +85,7 @@ def tree_map(function: Callable[..., Any], *trees: Tree) -> Tree:
     {'a': 4.0, 'b': [6.0]}
     """
     first = trees[0]
-    if any(isinstance(tree, dict | list | tuple) for tree in trees) and any(
-        type(tree) is not type(first) for tree in trees[1:]
-    ):
+    if any(_container(tree) is not _container(first) for tree in trees[1:]):
         raise InvalidParameter("trees must have the same containers at the same places")
     if isinstance(first, dict):
         if any(tree.keys() != first.keys() for tree in trees[1:]):
@@ -96,11 +94,19 @@ def tree_map(function: Callable[..., Any], *trees: Tree) -> Tree:
     if isinstance(first, list | tuple):
         if any(len(tree) != len(first) for tree in trees[1:]):
             raise InvalidParameter(f"trees must have the same lengths, here {len(first)}")
-        return type(first)(tree_map(function, *leaves) for leaves in zip(*trees, strict=True))
+        parts = [tree_map(function, *leaves) for leaves in zip(*trees, strict=True)]
+        return type(first)(*parts) if hasattr(first, "_fields") else type(first)(parts)
     if any(np.shape(tree) != np.shape(first) for tree in trees[1:]):
         shapes = ", ".join(str(np.shape(tree)) for tree in trees)
         raise InvalidParameter(f"leaves of shapes {shapes} must have one shape")
     return function(*trees)
+
+
+def _container(tree: Tree) -> type | None:
+    """The type of a container, one for all kinds of dict, and None for an array."""
+    if isinstance(tree, dict):
+        return dict
+    return type(tree) if isinstance(tree, list | tuple) else None
 
 
 def _leaves(tree: Tree) -> Iterator[Any]:

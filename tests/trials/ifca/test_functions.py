@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+from collections import OrderedDict
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -172,6 +174,43 @@ def test_impossible_arguments_are_refused(linear, change, message):
 def test_trees_of_different_shapes_are_refused(trees, message):
     with pytest.raises(InvalidParameter, match=message):
         tree_map(lambda x, y: x + y, *trees)
+
+
+class Line(NamedTuple):
+    """Parameters with names."""
+
+    slope: np.ndarray
+    rest: list
+
+
+@pytest.mark.parametrize("averaging", ["gradient", "model"])
+@pytest.mark.parametrize(
+    "made", [OrderedDict, lambda tree: Line(**tree), lambda tree: tuple(tree.values())]
+)
+def test_the_kind_of_the_containers_changes_nothing(linear, made, averaging):
+    """Dicts of another class, tuples with names and plain ones, through three iterations."""
+    _, clients, starts = linear
+
+    def plain(tree):
+        return dict(zip(("slope", "rest"), flatten(tree), strict=True))
+
+    def flatten(tree):
+        return tree.values() if isinstance(tree, dict) else tree
+
+    other = Model(
+        init=lambda rng: made(LINEAR.init(rng)),
+        loss=lambda theta, data: LINEAR.loss(plain(theta), data),
+        gradient=lambda theta, data: made(LINEAR.gradient(plain(theta), data)),
+    )
+    run = {"clients": clients, "k": 3, "step_size": 0.1, "n_iterations": 3, "averaging": averaging,
+           "local_steps": 1 if averaging == "gradient" else 2}  # fmt: skip
+    given = {"starts": [unflat(start) for start in starts], "rng": np.random.default_rng(0)}
+    one = run_ifca_functions(model=LINEAR, **run, **given)
+    given["starts"] = [made(start) for start in given["starts"]]
+    two = run_ifca_functions(model=other, **run, **given)
+    for mine, theirs in zip(one.models, two.models, strict=True):
+        np.testing.assert_array_equal(flat(mine), flat(plain(theirs)))
+        assert isinstance(theirs, Line) == isinstance(given["starts"][0], Line)
 
 
 # -- the network -----------------------------------------------------------------------------------
