@@ -5,6 +5,7 @@ import itertools
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -136,3 +137,74 @@ def test_a_file_that_is_no_whole_state_is_refused_in_one_line(tmp_path, monkeypa
     for name in ("one.npy", "bare.npz", "shape.npz", "part.npz", "nothing.npz"):
         with pytest.raises(InvalidParameter, match=f"{name}: holds no state of this network"):
             training.load_state(tmp_path / name, network)
+
+
+class Numbers(Leaf):
+    """Parameters that are only counted."""
+
+    def numel(self):
+        return self.values.size
+
+
+def test_all_models_start_with_the_shared_parameters_of_the_first():
+    def init(seed):
+        return {name: (name, seed) for name in ("w", "b")}
+
+    network = SimpleNamespace(names=("w", "b"), init=init)
+    options = training.Options(k=4, rounds=1, shared=("w",))
+    found = training._starts(network, options, 7)
+    seeds = {model["b"][1] for model in found}
+    assert len(seeds) == 4
+    assert found == [{"w": ("w", found[0]["b"][1]), "b": model["b"]} for model in found]
+    assert {
+        model["w"][1] for model in training._starts(network, replace(options, shared=()), 7)
+    } == seeds
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_a_round_asks_the_participants_a_chunk_at_a_time(monkeypatch, known):
+    """An answer is made of a client's number.  The clients that are not drawn keep their labels."""
+    visited, stepped = [], []
+
+    class Visit:
+        def __init__(self, network, federation, options, models, clients):
+            self.clients = clients
+            visited.append(clients.tolist())
+
+        def ask(self, labels):
+            if known:
+                assert labels.tolist() == (self.clients % 3).tolist()
+            else:
+                assert labels is None
+            return self.clients % 3, self.clients**2.0
+
+        def step(self, labels, step, rng, sums):
+            stepped.append((labels.tolist(), step))
+
+    monkeypatch.setattr(training, "_Visit", Visit)
+    monkeypatch.setattr(training, "load_torch", lambda: SimpleNamespace(zeros_like=lambda leaf: 0))
+    monkeypatch.setattr(training, "_averaged", lambda options, m, models, sums, labels: models)
+    m, p = 20, 7
+    options = training.Options(
+        k=3, rounds=2, participants=p, chunk=3, step_size=0.5, step_decay=0.25
+    )
+    models = [{"w": Numbers(np.zeros(5)), "b": Numbers(np.zeros(2))} for _ in range(3)]
+    before = np.arange(m) % 3 if known else np.full(m, -1)
+    state = training.State(models=models, labels=before)
+    federation = SimpleNamespace(m=m, clusters=np.arange(m) % 3)
+    for t in range(2):
+        visited.clear()
+        stepped.clear()
+        before = state.labels
+        state = training._round(None, federation, options, 1, t, state, not known)
+        assert [len(clients) for clients in visited] == [3, 3, 1]
+        subset = [client for clients in visited for client in clients]
+        assert len(set(subset)) == p
+        assert subset != list(range(p))
+        assert stepped == [([i % 3 for i in clients], 0.5 * 0.25**t) for clients in visited]
+        drawn = np.isin(np.arange(m), subset)
+        expected = np.where(drawn, np.arange(m) % 3, before)
+        assert state.labels.tolist() == expected.tolist()
+        assert state.losses[t] == pytest.approx(np.mean(np.square(subset)))
+        down, up = (7, 7) if known else (3 * 7, 7 + 3)
+        assert state.floats[t] == p * (down + up)
