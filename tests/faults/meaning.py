@@ -11264,6 +11264,21 @@ MEANINGS: tuple[Meaning, ...] = (
         missed=True,
     ),
     Meaning(
+        "trials/networks/training.py",
+        "for model in models[1:]:",
+        "for model in models[2:]:",
+        "the second model keeps its own start of the shared parameters",
+        "trials/networks/test_without",
+        missed=True,
+    ),
+    Meaning(
+        "trials/networks/training.py",
+        "state.models, subset[part])",
+        "state.models, np.arange(m)[part])",
+        "a subset is labelled and moved by the data of the first clients",
+        "trials/networks/test_without",
+    ),
+    Meaning(
         "trials/run/normal_kernels.py",
         "first = LANES - n_spare",
         "first = 0",
