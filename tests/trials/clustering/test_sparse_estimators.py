@@ -97,6 +97,18 @@ def test_nothing_that_was_fitted_changes_when_rows_are_predicted_or_scored(estim
     assert fit.score(frame) == expected
 
 
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_a_number_of_penalties_ends_at_one_that_fuses_every_component(count):
+    points = two_groups()[:12]
+    fit = ConvexClusterpath(1, penalties=count).fit(points)
+    assert fit.path_.penalties.shape == (count,)
+    assert fit.path_.penalties[-1] == fusing_penalty(points, fit._weights(points))
+    assert fit.labels_.tolist() == [0] * 12
+    equal = ConvexClusterpath(1, penalties=count).fit(np.ones((3, 2)))
+    assert equal.path_.penalties.tolist() == [0.0]
+    assert equal.labels_.tolist() == [0, 0, 0]
+
+
 def test_given_weights_replace_the_neighbours():
     points = two_groups()
     weights = neighbour_weights(points, 3)

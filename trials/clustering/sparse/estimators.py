@@ -200,7 +200,9 @@ class ConvexClusterpath(_Base):
         if np.ndim(grid) == 0:
             count = integer_between("penalties", grid, 1)
             top = fusing_penalty(points, weights)
-            grid = np.geomspace(_SMALLEST * top, top, count) if top > 0.0 else [0.0]
+            steps = np.geomspace(_SMALLEST * top, top, count) if top > 0.0 else np.zeros(1)
+            steps[-1] = top  # also where it is the only one
+            grid = steps
         self.path_ = sparse_convex_clustering_path(
             points,
             grid,
