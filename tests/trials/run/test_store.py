@@ -608,6 +608,32 @@ def test_export_spells_mixed_and_nested_parameters(tmp_path):
     }
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        [2**63 - 1, -(2**63)],
+        [2**63, 3],
+        [2**64 - 1],
+        [-(2**63) - 1, 5],
+        [2**70 + 1, 2**70],
+        [2**53 + 1, 0.5],
+        [2**70 + 1, -1.5],
+        [10**18, 2**70, 1e308, -0.1],
+    ],
+)
+def test_an_exported_number_has_all_of_its_digits(tmp_path, values):
+    """Integers from 2^63 to 2^64 stopped the export, and others were rounded."""
+    wide = replace(TOY, check=dict, name="test.wide")
+    with RunStore.create(tmp_path / "run", root_seed=0, config={}) as store:
+        for n in values:
+            store.put_block(wide, {"n": n}, 0, _block(0))
+        (file,) = store.export_csv(tmp_path)
+    with file.open() as stream:
+        found = {row["n"] for row in csv.DictReader(stream)}
+    read = {int(n) if n.lstrip("-").isdigit() else float(n) for n in found}
+    assert read == set(values)  # Python compares an integer with a float exactly
+
+
 def test_a_value_with_the_name_of_an_exported_column_leaves_that_column_alone(tmp_path):
     """Before, the numbers of the trials were overwritten by the values."""
     odd = replace(TOY, columns=("trial", "status"), name="test.odd")

@@ -103,22 +103,28 @@ def _frame(reader: BlockReader, cells: Sequence[CellRow], missing: float | None)
     return pd.DataFrame(frame)
 
 
+def _is_a_float(value: int) -> bool:
+    """Whether a float has exactly this value."""
+    with suppress(OverflowError):
+        return float(value) == value
+    return False
+
+
 def _column(values: Sequence[Any]) -> pd.Series[Any]:
     """Return one parameter over cells as one typed column.
 
-    Mixed and nested values are spelled in JSON.
+    Mixed and nested values are spelled in JSON, and so are integers that no type of numbers holds.
     """
     import pandas as pd
 
     kinds = {type(value) for value in values if value is not None}
+    whole = [value for value in values if type(value) is int]
     if kinds == {bool}:
         return pd.Series(values, dtype="boolean")
-    if kinds == {int}:
-        with suppress(OverflowError):
-            return pd.Series(values, dtype="Int64")
-    if kinds <= {int, float} and kinds:
-        with suppress(OverflowError):
-            return pd.Series(values, dtype="Float64")
+    if kinds == {int} and all(-(1 << 63) <= value < 1 << 63 for value in whole):
+        return pd.Series(values, dtype="Int64")
+    if kinds in ({float}, {int, float}) and all(map(_is_a_float, whole)):
+        return pd.Series(values, dtype="Float64")
     if kinds == {str}:
         return pd.Series(values, dtype="object")
     spelled = [None if value is None else compact(value) for value in values]
