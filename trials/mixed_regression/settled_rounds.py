@@ -127,7 +127,10 @@ class SettledRounds:
         roundings = 16.0 * _ULP * (self.sizes + self.d + 2)
         free = np.full(labels.size, -np.inf)
         self.proofs = Proofs(free, self.lengths, responses, roundings)
-        self._relabel(models, labels)
+        # The sums are those of the given labels.  Where rounding decides, this kernel may find
+        # another label.  It does so again in the next round, which moves the client.
+        n_other = self._relabel(models, labels)
+        labels[self.changed[:n_other]] = self.before[:n_other]
         self.ready, self.n_builds = True, self.n_builds + 1
 
     def _saves_time(self) -> bool:
