@@ -3692,8 +3692,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "verify/decisions/comparisons.py",
-        "knowledge=self.knowledge.mirrored(), target=-target, level=level",
-        "knowledge=self.knowledge.mirrored(), target=target, level=level",
+        "target=_middle(known), level=level",
+        "target=_middle(self.knowledge), level=level",
         "the bets on the upper limit of a trend are chosen for minus its mean",
         "verify/decisions/test_comparisons",
         missed=True,
