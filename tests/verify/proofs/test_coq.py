@@ -1,12 +1,15 @@
 """Theorems for Coq are the registered statements, and Coq refuses what is false."""
 
+import math
 import re
+import resource
 import shutil
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
+import flint
 import pytest
 import sympy as sp
 
@@ -16,13 +19,13 @@ from verify.evidence import Evidence, Verdict, with_record
 from verify.papers import catalogue
 from verify.plan import plan
 from verify.procedures.base import PROFILES
-from verify.proofs.checker import check
+from verify.proofs.checker import Rejected, check, enclose
 from verify.proofs.coq import __main__ as task_of_coq
 from verify.proofs.coq import asked, records, scripts, theorems
 from verify.proofs.coq.compiler import AXIOMS, Compiled, Coq, axioms_of, refuse_commands
 from verify.proofs.coq.gallina import definedness, identifier, relation, text_of
 from verify.proofs.coq.theorems import Theorem
-from verify.proofs.failures import registered
+from verify.proofs.failures import Failure, registered
 from verify.proofs.refuting import check_failure
 
 needs_coq = pytest.mark.skipif(
@@ -110,6 +113,43 @@ def test_the_larger_side_stands_on_the_right():
 def test_what_coq_defines_at_every_number_is_stated_where_the_paper_divides():
     term = ["*", ["log", "x"], ["^", ["+", "y", "1"], "-1"], ["^", "z", "1/2"], ["^", "w", "1/3"]]
     assert definedness(term) == ["0 < x", "y + 1 <> 0", "0 <= z", "0 < w"]
+
+
+def in_python(text):
+    """A text of Coq as one of Python."""
+    text = text.replace("^", "**").replace("<>", "!=").replace(" = ", " == ")
+    text = re.sub(r"\b(sqrt|ln) (\w+)", r"\1(\2)", text.replace("/\\", " and "))
+    return re.sub(r"(^|[<(*] ?)/ ", r"\g<1>1 / ", text)
+
+
+def is_so(text, **values):
+    """Whether a relation of Coq holds at values of its variables."""
+    return bool(eval(f"({in_python(text)})", {"sqrt": math.sqrt, "ln": math.log} | values))
+
+
+EXPONENTS = ["-2", "-3/2", "-1", "-1/2", "-1/3", "1/2", "1", "3/2", "2"]
+SHIFTED = ["+", "x", "-1"]
+PARTLY_DEFINED = [
+    *(["^", base, e] for base in ("x", SHIFTED, ["^", "x", "2"]) for e in EXPONENTS),
+    *(["^", base, e] for base in ("-2", "0", "1/2") for e in EXPONENTS),
+    *(["log", term] for term in ("x", SHIFTED, "-1", "0", "1/3", "2", ["^", "x", "-1/2"])),
+    ["^", ["log", "x"], "-1"],
+    ["*", "0", ["^", "x", "-1"], ["log", SHIFTED]],
+    ["exp", ["^", SHIFTED, "-1/2"]],
+    ["max", "x", ["^", "x", "1/2"]],
+    ["^", "x", ["*", "2", "x"]],
+]
+
+
+@pytest.mark.parametrize("term", PARTLY_DEFINED, ids=str)
+def test_a_term_is_defined_where_its_conditions_hold_and_nowhere_else(term):
+    """Ball arithmetic has no number for an undefined term, for which Coq has one.
+
+    The conditions of inner parts come first, and the others mean nothing where one fails.
+    """
+    for x in (-2, -1, 0, 1, 2):
+        is_defined = enclose(term, {"x": flint.arb(x)}).is_finite()
+        assert all(is_so(each, x=x) for each in definedness(term)) == is_defined, x
 
 
 @pytest.mark.parametrize(
@@ -298,6 +338,122 @@ def test_a_sum_is_finished_by_the_lemma_that_says_what_is_claimed(sign, claim, m
     assert text.split("->")[-1].strip() == claim
 
 
+BELOW, ABOVE = ["+", "x", ["*", "-1", "y"]], ["+", "y", ["*", "-1", "x"]]
+OPPOSITE = ["*", "-1", "w"]
+#: Terms >= 0 where x < y, w < 0 and z > 0.
+NOT_NEGATIVE = [
+    ["*", ABOVE, "z"],
+    ["*", BELOW, "w"],
+    ["*", ["^", BELOW, "3"], "w", "z"],
+    ["*", ["^", BELOW, "4"], OPPOSITE],
+    ["*", "-1", "w", ["^", ["+", BELOW, "1"], "2"], ["+", "z", "1"]],
+    ["*", ABOVE, ["^", "z", "-1"]],
+    ["*", BELOW, ["^", "w", "-1"]],
+    ["*", "-2", "z", ["^", "w", "-1"]],
+    ["*", ["^", BELOW, "-3"], ["^", "w", "-1"], ["+", "z", "1"]],
+    ["*", ["^", BELOW, "2"], ["^", "w", "-2"]],
+    ["*", ["^", BELOW, "3"], ["^", "w", "-3"]],
+]
+
+
+def not_negative(term):
+    """The statement that such a term is >= 0."""
+    given = [[">", "y", "x"], [">", "0", "w"], [">", "z", "0"]]
+    return {"variables": ["w", "x", "y", "z"], "given": given, "claim": [">=", term, "0"]}
+
+
+@pytest.mark.parametrize("term", NOT_NEGATIVE, ids=str)
+def test_the_parts_of_a_sum_are_the_claim_whatever_the_signs_of_its_factors(term):
+    """The quotient of two factors below zero was written with one of them turned."""
+    statement = not_negative(term)
+    check(statement, {"step": "sum"})
+    script = scripts.from_certificate(statement, {"step": "sum"}, theorems.conditions(statement))
+    ((factor, parts),) = re.findall(r"refine \(by_sum\w* \((.*)\) _ \((.*)\) _ _ _\);", script)
+    factor, parts, whole = (sp.sympify(in_python(text)) for text in (factor, parts, text_of(term)))
+    assert sp.cancel(factor * whole - parts) == 0
+    at = {"w": -2, "x": -3, "y": 5, "z": 7}
+    for text in re.findall(r"assert \((.*?)\) by (?:first|lra)", script):
+        assert is_so(text, **{x: sp.Integer(value) for x, value in at.items()})
+
+
+@pytest.mark.parametrize("given", [">", ">="])
+@pytest.mark.parametrize("by", ["2", "3", "3/2", "5/2", "4/3", "7/5"])
+def test_a_power_has_a_form_where_it_is_a_whole_number(by, given):
+    """The lemma takes a natural number q.  It asks of x what is known of it, and says it of y."""
+    statement = {"variables": ["x"], "given": [[given, "x", "0"]], "claim": [">=", "x", "0"]}
+    step = {"step": "let", "x": "x", "new": "y", "kind": "power", "by": by}
+    certificate = {**step, "then": [{"step": "sum"}]}
+    check(statement, certificate)
+    if sp.Rational(by).q > 1:
+        with pytest.raises(Rejected, match="no whole number"):
+            scripts.from_certificate(statement, certificate, ())
+        return
+    script = scripts.from_certificate(statement, certificate, ())
+    ((lemma, power),) = re.findall(r"destruct \((\w+) (\S+) x ", script)
+    assert power == by
+    library = (Path(scripts.__file__).parent / "CFL.v").read_text(encoding="utf-8")
+    (text,) = re.findall(rf"Lemma {lemma} : ([^.]*)\.", library)
+    sign = {">": "<", ">=": "<="}[given]
+    assert text.endswith(f"-> 0 {sign} x -> exists y, 0 {sign} y /\\ x = y ^ q")
+
+
+@pytest.mark.parametrize("relation_", [">=", ">", "="])
+def test_a_fact_on_the_way_is_asserted_with_its_own_relation(relation_):
+    """A fact > 0 that was kept as one >= 0 would be no denominator."""
+    term = ["*", ["+", "x", "-1"], "0" if relation_ == "=" else "1"]
+    given = [">=" if relation_ == "=" else relation_, "x", "1"]
+    statement = {"variables": ["x"], "given": [given], "claim": [">=", ["*", "x", "x"], "0"]}
+    cut = {"step": "cut", "relation": relation_, "term": term, "then": [{"step": "sum"}] * 2}
+    check(statement, cut)
+    (told,) = re.findall(r"assert \((.*)\)\. \{", scripts.from_certificate(statement, cut, ()))
+    assert (" = " in told) == (relation_ == "=")
+    for x in (0, 1, 2):
+        assert is_so(told, x=x) == {">=": x >= 1, ">": x > 1, "=": True}[relation_]
+
+
+LEAF = {"step": "sum"}
+LET = {"step": "let", "x": "x", "new": "y", "kind": "scale", "by": "2", "then": [LEAF]}
+CASES = {"step": "cases", "on": SHIFTED, "then": [LEAF, LEAF]}
+CUT = {"step": "cut", "relation": ">", "term": ["+", "x", "1"], "then": [LEAF, LEAF]}
+LEMMA = {"step": "lemma", "says": "log", "of": "x", "then": [LEAF]}
+
+
+@pytest.mark.parametrize(
+    ("certificate", "n_conclusions"),
+    [(LEAF, 1), (LET, 1), (CASES, 2), (CUT, 1), (LEMMA, 1),
+     ({**CUT, "then": [CASES, LEAF]}, 1),  # the fact is proved in two cases, and divides by nothing
+     ({**CUT, "then": [LEAF, CASES]}, 2),
+     ({**CASES, "then": [CUT, {**LEMMA, "then": [CASES]}]}, 3),
+     ({**LEMMA, "then": [{**LET, "then": [{**CUT, "term": "y"}]}]}, 1)],
+)  # fmt: skip
+def test_a_theorem_shows_that_its_terms_are_defined_wherever_it_shows_its_claim(
+    certificate, n_conclusions
+):
+    claim = [">=", ["^", ["+", "x", ["^", "x", "2"]], "-1"], "0"]
+    statement = {"variables": ["x"], "given": [[">", "x", "0"]], "claim": claim}
+    conditions = theorems.conditions(statement)
+    assert conditions == ["x + x ^ 2 <> 0"]
+    check(statement, certificate)
+    script = scripts.from_certificate(statement, certificate, conditions)
+    assert script.count("repeat split; defined]") == n_conclusions
+
+
+@pytest.mark.parametrize("numbers", [("1/2", "3", "5"), ("7/2", "3", "5"), ("1/2", "3", "2"),
+                                     ("7/2", "3", "2")])  # fmt: skip
+@pytest.mark.parametrize("by", ["", "It is known."])
+def test_a_failure_by_several_inequalities_is_true_where_all_of_them_are(numbers, by):
+    """a < b and c > b are asked, with the argument that they belong to as a comment."""
+    a, b, c = numbers
+    inequalities = [{"says": "one", "left": a, "relation": "<", "right": b},
+                    {"says": "two", "left": c, "relation": ">", "right": b}]  # fmt: skip
+    failure = Failure(statement={}, values={}, by=by, inequalities=inequalities)
+    found = asked._negated(failure, planned("sxy.eq35").claim, {})
+    assert found.theorem.kind == "negation"
+    assert is_so(found.theorem.text.strip()) == (sp.Rational(a) < 3 < sp.Rational(c))
+    assert by in found.theorem.about
+    assert found.by == by
+
+
 # -- The compiler ----------------------------------------------------------------------------------
 
 
@@ -355,6 +511,55 @@ def test_coq_compiles_an_equation_whose_parts_are_named(compiler):
     unlike = replace(theorem, text=theorem.text.replace("2 * x", "3 * x"))
     assert unlike != theorem
     assert not compiler.compile("unlike", unlike.document(script)).good
+
+
+@needs_coq
+@pytest.mark.parametrize(
+    ("statement", "certificate"),
+    [
+        (not_negative(NOT_NEGATIVE[-1]), {"step": "sum"}),
+        (not_negative(NOT_NEGATIVE[-2]), {"step": "sum"}),
+        *(  # the value from which it grows is > 0 as well where the claim is
+            ({"variables": ["x"], "given": [[">=", "x", "0"]],
+              "claim": [relation_, ["+", ["^", "x", "2"], ["exp", "x"]], "0"]},
+             {"step": "monotone", "x": "x", "start": "0", "then": [{"step": "sum"}] * 2})
+            for relation_ in (">=", ">")
+        ),
+        (  # x > 0 by a fact on the way, which no linear arithmetic finds
+            {"variables": ["x", "y"], "given": [[">=", "x", ["^", "y", "2"]], [">", "y", "0"]],
+             "claim": [">=", ["^", "x", "-1"], "0"]},
+            {"step": "cut", "relation": ">", "term": "x", "then": [
+                {"step": "sum", "parts": ["+", ["+", "x", ["*", "-1", ["^", "y", "2"]]],
+                                          ["^", "y", "2"]]},
+                {"step": "sum"}]},
+        ),
+    ],
+)  # fmt: skip
+def test_coq_compiles_what_the_checker_takes(statement, certificate, compiler):
+    check(statement, certificate)
+    theorem = theorems.whole(statement, "toy.signs")
+    script = scripts.from_certificate(statement, certificate, theorems.conditions(statement))
+    made = compiler.compile("signs", theorem.document(f"intros.\n{script}"))
+    assert made.good, made.message
+
+
+def test_the_seconds_are_those_that_coq_took_for_itself_and_for_the_system(monkeypatch):
+    """The process that waits for it takes none of them."""
+    now = {resource.RUSAGE_CHILDREN: [10.0, 4.0], resource.RUSAGE_SELF: [7.0, 2.0]}
+
+    def call(_file):
+        now[resource.RUSAGE_CHILDREN] = [11.25, 4.5]
+        now[resource.RUSAGE_SELF] = [20.0, 30.0]
+        return SimpleNamespace(returncode=0, stderr="")
+
+    def usage(who):
+        user, system = now[who]
+        return SimpleNamespace(ru_utime=user, ru_stime=system)
+
+    coq_ = Coq.__new__(Coq)
+    monkeypatch.setattr(coq_, "_call", call, raising=False)
+    monkeypatch.setattr(resource, "getrusage", usage)
+    assert coq_._run("own.v") == Compiled(good=True, message="", seconds=1.25 + 0.5)
 
 
 @needs_coq

@@ -165,9 +165,10 @@ def _lemma(goal: Goal, step: Mapping[str, Any], below: Below, whole: bool) -> Li
 
 def _monotone(goal: Goal, step: Mapping[str, Any], below: Below, whole: bool) -> Lines:
     x, start = identifier(step["x"]), text_of(step["start"])
-    term = goal.claim[1]
+    relation, term = goal.claim
     by = f"fun {x} => {text_of(term)}", f"fun {x} => {text_of(slope(term, step['x']))}"
-    yield f"cut (0 <= ({by[0]}) ({start}) /\\ ({by[0]}) ({start}) <= ({by[0]}) {x})."
+    first = f"0 {_SIGNS[relation]} ({by[0]}) ({start})"
+    yield f"cut ({first} /\\ ({by[0]}) ({start}) <= ({by[0]}) {x})."
     yield "{ cbv beta. intros [? ?]. lra. }"
     yield "split. { cbv beta."
     yield from _proof(*below[0], whole)
@@ -207,15 +208,17 @@ def _sum(goal: Goal, step: Mapping[str, Any], below: Below, whole: bool) -> Line
         return
     if parts is None or not _obvious(algebra, parts):
         top, bottom = algebra.quotient(term if parts is None else parts)
+        if algebra.sign(bottom) != ">" and algebra.sign(-bottom) == ">":
+            top, bottom = -top, -bottom
+        unit, under = _turned(algebra, bottom)
+        if [p for p, _, _ in under] == [p for p, _ in bottom.factor()[1]]:  # none is below zero
+            under = [(bottom, 1, "")]
+        else:
+            under = [(algebra.one * unit, 1, ">"), *under]
         signed = list(_signed(algebra, top))
         yield from (f"assert (0 {_SIGNS[sign]} {text_of(algebra.term(p))}) by first [sign | nra]."
-                    for p, _, sign in signed if sign and len(p) > 1)  # fmt: skip
-        over = algebra.term(bottom)
-        if algebra.sign(bottom) != ">":
-            over = product(["-1", over]) if algebra.sign(-bottom) == ">" else over
-        factors = [algebra.term(p) if t == 1 else ["^", algebra.term(p), str(t)]
-                   for p, t, _ in signed]  # fmt: skip
-        parts = ratio(product(factors), over)
+                    for p, _, sign in (*signed, *under) if sign and len(p) > 1)  # fmt: skip
+        parts = ratio(_powers(algebra, signed), _powers(algebra, under))
     for leaf in {text_of(leaf): leaf for leaf in _leaves(parts)}.values():
         yield from _sign_of(algebra, leaf)
     lemma = "by_sum" + "_strict" * (relation == ">")
@@ -249,6 +252,12 @@ def _factored(algebra: Terms, poly: Poly) -> Term:
     unit, factors = poly.factor()
     powers = [algebra.term(p) if n == 1 else ["^", algebra.term(p), str(n)] for p, n in factors]
     return product([str(unit), *powers] if unit != 1 else powers)
+
+
+def _powers(algebra: Terms, factors: Sequence[tuple[Poly, int, str]]) -> Term:
+    """The product of powers of polynomials."""
+    return product([algebra.term(p) if n == 1 else ["^", algebra.term(p), str(n)]
+                    for p, n, _ in factors])  # fmt: skip
 
 
 def _sign_of(algebra: Terms, term: Term) -> Lines:
@@ -302,21 +311,27 @@ def _signed(algebra: Terms, poly: Poly) -> Iterator[tuple[Poly, int, str]]:
         yield poly, 1, ""
         return
     plainly = algebra._plain(poly)
-    unit, factors = poly.factor()
-    if plainly or not factors:
+    if plainly or poly.is_constant():
         yield poly, 1, plainly
         return
+    unit, made = _turned(algebra, poly)
+    if unit < 0 or any(not up and times % 2 for _, times, up in made):
+        yield poly, 1, algebra.sign(poly)
+        return
+    yield algebra.one * unit, 1, ">"
+    yield from made
+
+
+def _turned(algebra: Terms, poly: Poly) -> tuple[Any, list[tuple[Poly, int, str]]]:
+    """A number and factors with a power and a sign, those below zero turned."""
+    unit, factors = poly.factor()
     made = []
     for factor, times in factors:
         up, down = algebra.sign(factor), algebra.sign(-factor)
         if down and not up:
             unit, factor, up = unit * (-1) ** times, -factor, down
         made.append((factor, int(times), up))
-    if unit < 0 or any(not up and times % 2 for _, times, up in made):
-        yield poly, 1, algebra.sign(poly)
-        return
-    yield algebra.one * unit, 1, ">"
-    yield from made
+    return unit, made
 
 
 def _boxes(goal: Goal, step: Mapping[str, Any], below: Below, whole: bool) -> Lines:
