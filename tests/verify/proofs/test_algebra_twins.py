@@ -362,6 +362,28 @@ def test_a_decomposition_is_the_polynomial_with_coefficients_that_are_not_negati
         handelman.decompose(algebra, -x - y, factors)
 
 
+@pytest.mark.parametrize("digits", range(1, 7))
+def test_a_product_with_a_small_coefficient_is_in_the_sum(digits):
+    """The program is solved in floats, and tells which products there are, not how many of each."""
+    order = [(">=", "x"), (">=", "y"), (">=", ["+", "x", ["*", "-1", "y"]])]
+    algebra = Algebra(("x", "y"), order)
+    (x, y), small = algebra.gens[:2], flint.fmpq(1, 10**digits)
+    for target, factors in (
+        (x + small * y, [x, y]),
+        (x * (x - y) + small * y**2, [x, y, x - y]),
+        (x - y + small * y + small**2 * x, [x, y, x - y]),
+        ((x - y) ** 2 + small * x * y, [x, y, (x - y) ** 2]),
+    ):
+        total = 0 * algebra.one
+        for coefficient, powers in handelman.decompose(algebra, target, factors):
+            assert coefficient > 0
+            product = algebra.one * coefficient
+            for factor, power in zip(factors, powers, strict=True):
+                product = product * factor**power
+            total = total + product
+        assert total == target
+
+
 def test_weights_are_those_in_which_each_polynomial_is_homogeneous():
     algebra = Algebra(("x", "y", "z"), ())
     x, y, z = algebra.gens[:3]

@@ -525,6 +525,9 @@ FOUND = {
     "a lemma": (
         stated([X], [">=", ["+", "x", "-1"], ["log", "x"]]), [["log", "x"]],
         [">=", ["+", "x", "-2"], ["log", "x"]]),
+    "a variable above zero that is given to be zero or more": (
+        stated([[">=", "x", "0"], [">=", "x", "y"], Y], [">=", ["+", "x", "-1"], ["log", "x"]]), (),
+        [">=", ["+", "x", "-2"], ["log", "x"]]),
     "a cover by boxes": (
         stated(UNIT, [">=", ["exp", "x"], ["+", "99/100", less("x")]]), [["boxes"]],
         [">=", ["exp", "x"], ["+", "101/100", less("x")]]),
