@@ -25,7 +25,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from trials.checks import FloatArray, IntArray, InvalidParameter, one_of
+from trials.checks import FloatArray, IntArray, InvalidParameter, one_of, whole_array
 from trials.ifca.communication import floats_down, floats_up
 from trials.networks.architectures import Network, Tensor, Weights, load_torch
 from trials.networks.federations import Federation
@@ -199,8 +199,8 @@ def train(
     ----------
     network, federation, options : what is trained, on whom and how.
     seed : of the starts, the participants and the batches.
-    known_labels : (m,) identities with which nothing is estimated: all zero for the global model,
-        the clusters for the oracle.
+    known_labels : (m,) identities in [0, k) with which nothing is estimated: all zero for the
+        global model, the clusters for the oracle.
     state : where to go on, None for k random models.
     until : the round after which to stop, None for ``options.rounds``.
 
@@ -210,14 +210,15 @@ def train(
 
     Raises
     ------
-    InvalidParameter : impossible options, or a loss that is not finite: the run diverged.
+    InvalidParameter : impossible options or identities, or a loss that is not finite: the run
+        diverged.
     """
     check_options(options, network, federation)
     m = federation.m
+    known = None if known_labels is None else _checked_labels(known_labels, m, options.k)
     if state is None:
-        models = _starts(network, options, seed)
-        labels = np.full(m, -1) if known_labels is None else np.array(known_labels, dtype=np.int64)
-        state = State(models=models, labels=labels)
+        labels = np.full(m, -1) if known is None else known
+        state = State(models=_starts(network, options, seed), labels=labels)
     if len(state.models) != options.k or len(state.labels) != m:
         raise InvalidParameter(f"state must have k={options.k} models and {m} identities")
     models = [_moved(model, options.device) for model in state.models]
@@ -351,6 +352,14 @@ def check_options(options: Options, network: Network, federation: Federation) ->
     unknown = sorted(set(options.shared) - set(network.names))
     if unknown:
         raise InvalidParameter(f"shared must name parameters of {network.names}, not {unknown}")
+
+
+def _checked_labels(known: IntArray, m: int, k: int) -> IntArray:
+    """A copy of known identities, (m,) in [0, k): clients without a true cluster have none."""
+    labels = whole_array("known_labels", known, 0, k - 1).astype(np.int64)
+    if labels.shape != (m,):
+        raise InvalidParameter(f"known_labels.shape={labels.shape} must be ({m},)")
+    return labels
 
 
 def _starts(network: Network, options: Options, seed: int) -> list[Weights]:

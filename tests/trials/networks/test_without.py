@@ -161,6 +161,23 @@ def test_all_models_start_with_the_shared_parameters_of_the_first():
     } == seeds
 
 
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([0, 1, -1], "known_labels"),  # no truth: the last model would get all, and nobody's step
+        ([0, 1, 2], "known_labels"),
+        ([0, 1], r"known_labels.shape=\(2,\) must be \(3,\)"),
+        ([0.5, 1, 0], "known_labels"),
+    ],
+)
+def test_known_identities_are_numbers_of_models(labels, message):
+    network = SimpleNamespace(names=("w",), init=lambda seed: {"w": seed})
+    given = {"network": network, "federation": SimpleNamespace(m=3), "seed": 0, "until": 0}
+    options = training.Options(k=2, rounds=1)
+    with pytest.raises(InvalidParameter, match=message):
+        training.train(**given, options=options, known_labels=np.array(labels))
+
+
 @pytest.mark.parametrize("known", [False, True])
 def test_a_round_asks_the_participants_a_chunk_at_a_time(monkeypatch, known):
     """An answer is made of a client's number.  The clients that are not drawn keep their labels."""
