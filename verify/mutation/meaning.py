@@ -123,6 +123,9 @@ def change_meaning(statement: Statement, points: Sequence[Point]) -> list[Mutant
 def change_conditions(statement: Statement, points: Sequence[Point]) -> list[Mutant]:
     """Every change of meaning of a statement's conditions, each condition dropped first.
 
+    No two have the same name: an interrupted scan knows by it which ones it has judged.  A change
+    that both sides have says where it is the one on the right.
+
     Parameters
     ----------
     points : as for `change_meaning`.
@@ -131,11 +134,13 @@ def change_conditions(statement: Statement, points: Sequence[Point]) -> list[Mut
     made: list[Mutant] = []
     for assumption in statement.assumptions:
         made.append(with_condition(statement, assumption, "dropped", right=-sp.oo))
-        for side in ("left", "right"):
-            made += [
-                with_condition(statement, assumption, name, **{side: changed})
-                for name, changed in changes_of(statement, getattr(assumption, side), roles)
-            ]
+        left, right = (
+            dict(changes_of(statement, side, roles)) for side in (assumption.left, assumption.right)
+        )
+        made += [with_condition(statement, assumption, n, left=new) for n, new in left.items()]
+        for name, new in right.items():
+            where = f"{name} on the right" if name in left else name
+            made.append(with_condition(statement, assumption, where, right=new))
     return made
 
 

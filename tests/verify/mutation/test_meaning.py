@@ -183,3 +183,22 @@ def test_both_sides_of_a_condition_change_and_it_is_dropped_first():
     assert sides["condition many: d dropped"].right == 1
     assert {x.kind for x in made} == {"assumption"}
     assert all(x.statement.terms == made[0].statement.terms for x in made)
+
+
+def test_a_change_of_both_sides_of_a_condition_has_two_names():
+    """At least m k for k d: one k on the left is the opposite of one on the right."""
+    (both,) = [Assumption(name="both", left=m * k, right=k * d)]
+    made = change_conditions(bound(d, assumptions=(both,)), POINTS)
+    sides = {x.name: x.statement.assumptions[0] for x in made}
+    assert len(sides) == len(made)
+    for change, left, right in (
+        ("k dropped", m, k * d),
+        ("k dropped on the right", m * k, d),
+        ("for k = 2 only", 2 * m, k * d),
+        ("for k = 2 only on the right", m * k, 2 * d),
+        ("n for k", m * n, k * d),
+        ("m dropped", k, k * d),
+        ("d dropped", m * k, k),
+    ):
+        found = sides[f"condition both: {change}"]
+        assert (found.left, found.right) == (left, right)

@@ -141,9 +141,13 @@ def test_a_change_without_cpu_time_is_open(store, monkeypatch):
     assert {j.outcome for j in late} == {"open"}
 
 
-def test_a_scan_goes_on_in_the_middle_of_a_condition(store):
+BOTH = Assumption(name="both", left=k**2, right=k * d)  # WIDE times k
+
+
+@pytest.mark.parametrize("conditions_of", [(WIDE, STRONG), (BOTH,)], ids=["two", "one"])
+def test_a_scan_goes_on_in_the_middle_of_a_condition(store, conditions_of):
     """What an earlier scan has found is not asked again, and the rest is what it would be."""
-    claim = Claim(statement=bound(k, assumptions=(WIDE, STRONG)), builder=inside)
+    claim = Claim(statement=bound(k, assumptions=conditions_of), builder=inside)
     whole = judged(claim, store)
     names = list(whole)
     for n in (1, 2, len(names) - 1, len(names)):
