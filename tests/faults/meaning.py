@@ -11658,6 +11658,14 @@ MEANINGS: tuple[Meaning, ...] = (
         missed=True,
     ),
     Meaning(
+        "trials/clustering/sparse/api.py",
+        "tracer.end.penalty * (problem.data.scale / problem.unit)",
+        "tracer.end.penalty * problem.data.scale / problem.unit",
+        "the penalty that fuses tiny points with tiny weights loses its digits",
+        "trials/clustering/test_convex_scales",
+        missed=True,
+    ),
+    Meaning(
         "trials/experiments/odcl/linear.py",
         "root[a, b] = grams[i, a, b]",
         "root[a, b] = grams[0, a, b]",

@@ -161,6 +161,20 @@ UNITS = [2.0**k for k in (-996, -700, -531, -400, 0, 400, 511, 531, 700, 996)]
 SPREAD = np.array([[0.0, 0.3], [1.0, 0.0], [0.8, 0.9], [6.0, 5.0], [7.0, 5.5], [6.4, 6.1]])
 
 
+@pytest.mark.parametrize(
+    ("length", "weight"),
+    [(0, 0), (1016, 600), (1016, 1000), (-1070, -1060), (-1070, -1000), (-600, 600), (300, -300)],
+)
+def test_the_fusing_penalty_of_a_chain_in_any_units_is_its_largest_flow(length, weight):
+    """An edge carries the deviations from the mean of all points before it."""
+    places = np.repeat([0.0, 1.0, 3.0], [40, 1, 40])
+    links = np.eye(81, k=1) + np.eye(81, k=-1)
+    flow = float(np.abs(np.cumsum(places - places.mean())).max())
+    found = fusing_penalty(np.ldexp(places[:, None], length), np.ldexp(links, weight))
+    expected = float(np.ldexp(flow, length - weight))
+    assert expected <= found <= expected * (1.0 + 1e-8)
+
+
 @pytest.mark.parametrize("unit", UNITS)
 def test_a_sparse_fit_in_other_units_is_the_same_fit(unit):
     """Only the objective's own square may be out of range."""

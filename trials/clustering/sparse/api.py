@@ -285,7 +285,8 @@ def fusing_penalty(points: ArrayLike, weights: Any) -> float:
     """
     problem = _Problem(points, weights)
     tracer = Tracer(problem.data, problem.graph)
-    return tracer.end.penalty * problem.data.scale / problem.unit
+    # Both are powers of two: the quotient is exact, and each product alone may be out of range.
+    return tracer.end.penalty * (problem.data.scale / problem.unit)
 
 
 def check_penalty(penalty: object) -> float:
