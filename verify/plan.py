@@ -5,8 +5,11 @@ All bad input is refused here, before a run directory exists.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from numbers import Real
 from typing import Any
 
 from bounds.statement import OutsideTheorem
@@ -19,8 +22,10 @@ from verify.papers import Catalogue
 from verify.procedures.base import DroppedCell, Profile, Trials, dropped_cells
 from verify.procedures.interface import Procedure
 from verify.procedures.placebos import Occurs, Placebo, decide, demands
+from verify.proofs.algebra import number
 from verify.proofs.coq.asked import recorded
 from verify.proofs.failures import stored
+from verify.proofs.propositions import decimal
 from verify.selection import Selection, select
 
 
@@ -66,8 +71,23 @@ class Planned:
     def decide(self, store: Trials, level: float) -> Evidence:
         """The verdict, over the cells that no placebo passes, with what checkers verified."""
         found = decide(self.procedure, self.placebos, store, level)
-        found = with_failure(found, stored(self.claim))
-        return with_record(found, recorded(self.procedure, self.claim))
+        failure, record = stored(self.claim), recorded(self.procedure, self.claim)
+        chosen = self.selection.values
+        if chosen and failure is not None and not _is_at(failure["values"], chosen):
+            failure = None
+        if chosen and record is not None and record["kind"] == "negation":
+            record = None  # the statement fails somewhere, perhaps at other values
+        return with_record(with_failure(found, failure), record)
+
+
+def _is_at(failing: Mapping[str, Any], chosen: Mapping[str, Any]) -> bool:
+    """Whether the values at which a statement fails are the user's, for each that the user gave."""
+    return all(
+        isinstance(value, Real)
+        and math.isfinite(value)
+        and number(failing.get(name)) == Fraction(decimal(value))
+        for name, value in chosen.items()
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

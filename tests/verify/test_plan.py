@@ -3,6 +3,7 @@ skip.
 """
 
 from dataclasses import replace
+from fractions import Fraction
 from types import SimpleNamespace
 
 import pytest
@@ -12,7 +13,9 @@ from hypothesis import strategies as st
 
 from bounds.statement import OutsideTheorem
 from trials.checks import InvalidParameter
+from verify import plan as plan_of_runs
 from verify.decisions.domain import Choice, Interval
+from verify.evidence import Evidence, Verdict
 from verify.papers import catalogue
 from verify.plan import plan, weaker
 from verify.procedures.base import PROFILES
@@ -198,3 +201,31 @@ def test_values_in_another_order_are_the_same_claim():
     assert [(str(selection), claim) for selection, claim in found] == [
         ("ifca.a[m=5,d=10]", 1), ("ifca.a[m=5]", 1), ("ifca.b[d=10.0,m=5]", 2)
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "is_shown"),
+    [
+        ("odcl.table1-afa", True),
+        ("odcl.table1-afa[k=2]", True),
+        ("odcl.table1-afa[k=2,m=1e6]", True),
+        ("odcl.table1-afa[k=5]", False),
+        ("odcl.table1-afa[k=2,n=3]", False),
+        ("odcl.fig3-covariance-as-printed[cluster=1]", False),  # no symbol of the statement
+    ],
+)
+def test_a_failure_elsewhere_says_nothing_of_the_users_values(text, is_shown, monkeypatch):
+    """A run at k=5 was told that the checker had verified the failure at k=2, and was "proved"."""
+    refuted = Evidence(verdict=Verdict.REFUTED, summary="", level=0.0, n_trials=1)
+    monkeypatch.setattr(plan_of_runs, "decide", lambda *_: refuted)
+    (each,) = planned(text).claims
+    found = each.decide(None, 0.01)
+    assert (found.failure is not None) == is_shown
+    if is_shown:
+        values = found.failure["values"]
+        assert all(Fraction(values[x]) == value for x, value in each.selection.values.items())
+    # Coq's theorem says that the statement fails somewhere
+    is_general = is_shown and not each.selection.values
+    assert (found.coq is not None) == found.grade.startswith("proved") == is_general
+    if not is_shown:
+        assert found.notes == ()
