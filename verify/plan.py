@@ -24,7 +24,7 @@ from verify.procedures.interface import Procedure
 from verify.procedures.placebos import Occurs, Placebo, decide, demands
 from verify.proofs.algebra import number
 from verify.proofs.coq.asked import recorded
-from verify.proofs.failures import stored
+from verify.proofs.failures import shown
 from verify.proofs.propositions import decimal
 from verify.selection import Selection, select
 
@@ -71,7 +71,8 @@ class Planned:
     def decide(self, store: Trials, level: float) -> Evidence:
         """The verdict, over the cells that no placebo passes, with what checkers verified."""
         found = decide(self.procedure, self.placebos, store, level)
-        failure, record = stored(self.claim), recorded(self.procedure, self.claim)
+        failure = shown(self.procedure, self.claim)
+        record = recorded(self.procedure, self.claim)
         chosen = self.selection.values
         if chosen and failure is not None and not _is_at(failure["values"], chosen):
             failure = None

@@ -263,3 +263,21 @@ def stored(claim: Claim, folders: Sequence[Path] | None = None) -> dict[str, Any
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise Damaged(path, f"holds no values: {str(error)[:80]}") from None
     return found
+
+
+def shown(procedure: Procedure, claim: Claim) -> dict[str, Any] | None:
+    """What is stored of a claim, where it shows that the procedure's own statement fails.
+
+    The file may be older than the domain or the left-hand side that the claim has now.  An argument
+    about the left-hand side is not checked.
+    """
+    found = stored(claim)
+    if found is None or found["by"]:
+        return found
+    if not isinstance(procedure, Search) or procedure.proposition is None:
+        return None
+    try:
+        check_failure(for_the_checker(procedure.proposition.statement()), found["values"])
+    except (InvalidParameter, Rejected):
+        return None
+    return found

@@ -10,7 +10,7 @@ import pytest
 import sympy as sp
 
 from bounds.statement import Term
-from verify.decisions.domain import Choice, LogInterval
+from verify.decisions.domain import Choice, Interval, LogInterval
 from verify.evidence import Evidence, Verdict, with_failure
 from verify.papers import catalogue
 from verify.procedures.base import PROFILES
@@ -24,6 +24,7 @@ from verify.proofs.failures import (
     for_the_checker,
     numeric,
     registered,
+    shown,
     stored,
     write,
 )
@@ -220,6 +221,27 @@ def test_values_are_made_anew_and_rational(tmp_path):
 def test_a_true_statement_has_no_values():
     claim = catalogue()["odcl.remark19-own"]
     assert not list(failures(claim.build(QUICK), claim))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_the_values_on_file_are_shown_of_the_statement_that_the_claim_has_now(path):
+    """Two files are older than their claims' wider domains, in which the values still lie."""
+    claim, found = catalogue()[path.stem], document(path)
+    search = claim.build(QUICK)
+    assert shown(search, claim) == stored(claim)
+    if found["by"]:
+        return
+    own = search.proposition
+    name, value = next((x, v) for x, v in found["values"].items() if x in own.ranges)
+    elsewhere = Interval(2.0 * abs(float(Fraction(value))) + 1.0, math.inf)
+    for changed in (
+        replace(own, ranges={**own.ranges, name: elsewhere}),
+        replace(own, left=own.right),
+        replace(own, left=own.right, right=own.left),
+    ):
+        assert not is_accepted(for_the_checker(changed.statement()), found["values"])
+        assert shown(replace(search, proposition=changed), claim) is None
+    assert shown(replace(search, proposition=None), claim) is None
 
 
 def test_a_refutation_says_where_the_checker_saw_it_fail():
