@@ -36,13 +36,15 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 
 from trials.checks import FloatArray, IntArray
+from trials.methods.trees import last_groups
 from trials.methods.updates import Observer, local_updates
 from trials.models.clients import ClientData
 from trials.models.losses import LogisticLoss, Loss, SquaredLoss
+from trials.norms import last_axis_lengths
 from trials.parameters import Function, Integer, Maybe, Options, Real, Record, validated
 
 
@@ -125,7 +127,7 @@ def run_cfl(
     for t in range(n_rounds):
         labels = _labels(clusters, m)
         updates = local_updates(data, models[labels], step_size, local_steps, loss) - models[labels]
-        norms = np.linalg.norm(updates, axis=1)
+        norms = last_axis_lengths(updates)
         # All thresholds are shares of the first updates, so that they do not depend on units.
         if t == 0:
             unit = float(norms.mean())
@@ -133,7 +135,7 @@ def run_cfl(
         moved: list[FloatArray] = []
         for own, model in zip(clusters, models, strict=True):
             # The mean stands still while single clients still pull: the sign of different optima.
-            still = np.linalg.norm(_mean(updates[own], share[own])) < epsilon_1 * unit
+            still = last_axis_lengths(_mean(updates[own], share[own])[None])[0] < epsilon_1 * unit
             found = [own]
             if (
                 t >= first_split and len(own) >= min_size and still
@@ -171,7 +173,7 @@ def _bipartition(
     own: IntArray, updates: FloatArray, method: str, gamma_max: float | None
 ) -> list[IntArray]:
     """The two parts of a cluster, that of its first client first, or the cluster itself."""
-    length = np.linalg.norm(updates, axis=1, keepdims=True)
+    length = last_axis_lengths(updates)[:, None]
     # A client whose update is zero has no direction, and cosine 0 with all others.
     directions = updates / np.where(length > 0.0, length, 1.0)
     # Rounding may leave a cosine beyond 1, and then a distance below 0, which SciPy refuses.
@@ -179,11 +181,7 @@ def _bipartition(
     distances = 1.0 - cosines
     np.fill_diagonal(distances, 0.0)
     tree = linkage(squareform(0.5 * (distances + distances.T), checks=False), method)
-    sides = fcluster(tree, 2, "maxclust")
-    first = sides == sides[0]
-    # Equal distances may leave a tree that cannot be cut into two.
-    if first.all():
-        return [own]
+    first = last_groups(tree, 2) == 0
     across = float(cosines[np.ix_(first, ~first)].max())
     if gamma_max is not None and across > math.sqrt(0.5 * (1.0 - gamma_max)):
         return [own]

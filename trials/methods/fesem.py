@@ -29,6 +29,7 @@ from numpy.typing import ArrayLike
 
 from trials.checks import FloatArray, IntArray, InvalidParameter, finite_batch
 from trials.clustering.kmeans import kmeans_pp
+from trials.clustering.units import divide_by_units, own_units
 from trials.methods.updates import Observer, local_updates
 from trials.models.clients import ClientData
 from trials.models.losses import LogisticLoss, Loss, SquaredLoss
@@ -135,7 +136,9 @@ def run_fesem(
 def _nearest(local: FloatArray, models: FloatArray) -> IntArray:
     # Differences before squares: the expanded form loses what separates close models.  The first
     # of equal distances is taken.
-    distances = ((local[:, None] - models) ** 2).sum(axis=2)
+    unit = own_units(local[None], models[None])  # squares of smaller differences would be zero
+    here, there = (divide_by_units(points[None], unit)[0] for points in (local, models))
+    distances = ((here[:, None] - there) ** 2).sum(axis=2)
     return np.asarray(distances.argmin(axis=1), dtype=np.int64)
 
 

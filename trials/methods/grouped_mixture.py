@@ -36,6 +36,9 @@ from trials.clustering.kmeans import kmeans_pp
 from trials.models.clients import ClientData
 from trials.parameters import Flag, Integer, Options, Record, Stream, validated
 
+#: Weights of EM below this are multiplied up, because floats near 1e-308 have few digits.
+_SMALL_WEIGHT = 1e-150
+
 
 @dataclass(frozen=True, kw_only=True)
 class MixtureResult:
@@ -50,7 +53,7 @@ class MixtureResult:
     sigma : standard deviation of the noise.
     losses : (T + 1,) mean of (y - x theta)^2 / 2 over all rows, under the hard labels, at the start
         and after each round.
-    log_likelihoods : (T,) before each M step of EM, NaN with hard labels.
+    log_likelihoods : (T,) before each M step of EM, and (0,) with hard labels.
     """
 
     models: FloatArray
@@ -97,10 +100,13 @@ class _Statistics:
         """Weighted least squares (k, d), of least norm.  A model without weight stays."""
         solved = models.copy()
         for j in range(len(models)):
-            if weights[:, j].sum() > 0.0:
-                gram = np.tensordot(weights[:, j], self.grams, axes=1)
+            own, largest = weights[:, j], float(weights[:, j].max())
+            if largest > 0.0:
+                if largest < _SMALL_WEIGHT:  # only ratios count, and the products have few digits
+                    own = np.ldexp(own, -np.frexp(largest)[1])
+                gram = np.tensordot(own, self.grams, axes=1)
                 # Of least norm, because a model of few clients may have fewer rows than d.
-                solved[j] = np.linalg.lstsq(gram, weights[:, j] @ self.rights, rcond=None)[0]
+                solved[j] = np.linalg.lstsq(gram, own @ self.rights, rcond=None)[0]
         return solved
 
 

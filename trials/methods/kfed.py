@@ -99,7 +99,7 @@ def run_kfed(
         chosen.append(int(nearest.argmax()))
         nearest = np.minimum(nearest, ((points - points[chosen[-1]]) ** 2).sum(axis=1))
     labels = _nearest(points, points[chosen])
-    share = np.ones(len(points)) if weights is None else _shares(weights, counts)
+    share = np.ones(len(points)) if weights is None else _shares(weights, counts, labels)
     # A weighted mean is the ratio of two plain means over the same labels, and an empty cluster
     # keeps its point, since both then return their defaults.
     weighted = means(points * share[:, None], labels, k, points[chosen])
@@ -110,8 +110,8 @@ def run_kfed(
     )  # fmt: skip
 
 
-def _shares(weights: Sequence[ArrayLike], counts: IntArray) -> FloatArray:
-    """The weights of all centres, one device after the other."""
+def _shares(weights: Sequence[ArrayLike], counts: IntArray, labels: IntArray) -> FloatArray:
+    """The weights of all centres, one device after the other, each cluster's in its own unit."""
     if not isinstance(weights, list | tuple) or len(weights) != len(counts):
         raise InvalidParameter(f"weights must be a list of {len(counts)} arrays, one a device")
     own = [finite_batch(f"weights[{z}]", each, ("k",)) for z, each in enumerate(weights)]
@@ -121,8 +121,11 @@ def _shares(weights: Sequence[ArrayLike], counts: IntArray) -> FloatArray:
                 f"weights[{z}] must hold one number > 0 for each of {count} centres"
             )
     found = np.concatenate(own)
-    # Only ratios count.  A power of two changes no digit, and keeps the products with the centres.
-    return np.asarray(np.ldexp(found, -np.frexp(found.max())[1]))
+    # Only ratios within a cluster count.  A power of two changes no digit, and keeps the products
+    # with the centres.  One for all clusters would leave nothing of light ones.
+    largest = np.zeros(labels.max() + 1)
+    np.maximum.at(largest, labels, found)
+    return np.asarray(np.ldexp(found, -np.frexp(largest)[1][labels]))
 
 
 @validated(k_local=Integer(1), rng=Stream())

@@ -30,10 +30,14 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
 from trials.checks import FloatArray, IntArray, InvalidParameter
+from trials.methods.trees import by_first_point, last_groups
 from trials.models.clients import ClientData
+from trials.norms import last_axis_lengths
 from trials.parameters import Integer, Maybe, Options, Real, Record, validated
 
 LINKAGES = ("average", "complete", "single", "weighted")
+#: From this cosine on, rounding of the cosine is more than a trillionth of the angle.
+_NEAR_ONE = 1.0 - 1e-6
 
 
 @validated(data=Record(ClientData), p=Integer(1), measure=Options(("sum", "smallest", "trace")))
@@ -61,16 +65,38 @@ def proximity(data: ClientData, p: int = 3, measure: str = "sum") -> FloatArray:
     found = np.zeros((data.n_clients, data.n_clients))
     for i, first in enumerate(bases):
         for j in range(i):
-            product = first.T @ bases[j]
-            r = min(product.shape)
-            if measure == "trace":
-                cosines = np.abs(np.diagonal(product))
-            else:
-                cosines = np.linalg.svd(product, compute_uv=False)
-            # Rounding may leave a cosine above 1, whose angle would be NaN.
-            angles = np.arccos(np.minimum(cosines[:r], 1.0))
+            angles = (_pair_angles if measure == "trace" else _principal_angles)(first, bases[j])
             found[i, j] = found[j, i] = angles.min() if measure == "smallest" else angles.sum()
     return found
+
+
+def _pair_angles(first: FloatArray, second: FloatArray) -> FloatArray:
+    """The angles of corresponding columns of (d, p) and (d, q), up to signs, (min(p, q),)."""
+    r = min(first.shape[1], second.shape[1])
+    one, two = first[:, :r], second[:, :r]
+    products = np.diagonal(one.T @ two)
+    angles = np.arccos(np.minimum(np.abs(products), 1.0))
+    near = np.flatnonzero(np.abs(products) > _NEAR_ONE)
+    # A cosine near 1 has lost the angle.  Half of it has the sine |u - v| / 2.
+    gaps = one[:, near] - np.sign(products[near]) * two[:, near]
+    angles[near] = 2.0 * np.arcsin(np.minimum(0.5 * last_axis_lengths(gaps.T), 1.0))
+    return angles
+
+
+def _principal_angles(first: FloatArray, second: FloatArray) -> FloatArray:
+    """The principal angles of the spans of columns (d, p) and (d, q), ascending, (min(p, q),)."""
+    if first.shape[1] < second.shape[1]:
+        first, second = second, first
+    product = first.T @ second
+    cosines = np.linalg.svd(product, compute_uv=False)
+    # Rounding may leave a cosine above 1, whose angle would be NaN.
+    angles = np.arccos(np.minimum(cosines, 1.0))
+    near = cosines > _NEAR_ONE
+    if near.any():
+        # A cosine near 1 has lost the angle.  What one span lacks of the other has its sine.
+        sines = np.linalg.svd(second - first @ product, compute_uv=False)[::-1][: len(cosines)]
+        angles[near] = np.arcsin(np.minimum(sines[near], 1.0))
+    return angles
 
 
 @validated(
@@ -104,12 +130,6 @@ def pacfl_clusters(
         return np.zeros(1, dtype=np.int64)
     tree = linkage(squareform(proximity(data, p, measure), checks=False), method)
     if beta is not None:
-        found = fcluster(tree, beta, "distance")
-    else:
-        # No more clusters than clients, and SciPy's numbers have 32 bits.
-        found = fcluster(tree, min(k or 1, data.n_clients), "maxclust")
-    # SciPy numbers clusters by the tree.  The first client's order does not depend on it.
-    _, begins, labels = np.unique(found, return_index=True, return_inverse=True)
-    rank = np.empty(len(begins), dtype=np.int64)
-    rank[np.argsort(begins)] = np.arange(len(begins))
-    return rank[labels]
+        # SciPy numbers clusters by the tree.  The first client's order does not depend on it.
+        return by_first_point(fcluster(tree, beta, "distance"))
+    return last_groups(tree, min(k or 1, data.n_clients))  # no more clusters than clients

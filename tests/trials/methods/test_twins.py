@@ -1,5 +1,6 @@
 """The methods of other papers against literal loops, and their symmetries."""
 
+import itertools
 import math
 
 import numpy as np
@@ -9,7 +10,7 @@ from trials.checks import InvalidParameter
 from trials.clustering.kmeans import kmeans_pp
 from trials.methods.cfl import _bipartition, run_cfl
 from trials.methods.fesem import run_fesem
-from trials.methods.grouped_mixture import run_grouped_mixture, spectral_start
+from trials.methods.grouped_mixture import _Statistics, run_grouped_mixture, spectral_start
 from trials.methods.kfed import local_kmeans, run_kfed
 from trials.methods.pacfl import pacfl_clusters, proximity
 from trials.models.clients import ClientData
@@ -210,6 +211,53 @@ def test_a_cluster_of_the_least_size_is_split_and_a_smaller_one_is_not(m):
 
     assert n_clusters(m) == 2
     assert n_clusters(m + 1) == 1
+
+
+@pytest.mark.parametrize("linkage", ["single", "complete"])
+def test_equal_cosines_do_not_keep_a_cluster_together(linkage):
+    """Where several bipartitions are best, one of them is taken.  None was."""
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        updates = rng.integers(-1, 2, (rng.integers(2, 7), 3)).astype(float)
+        updates = updates[updates.any(axis=1)]
+        if len(updates) < 2:
+            continue
+        own = np.arange(len(updates)) + 10
+        parts = _bipartition(own, updates, linkage, None)
+        assert len(parts) == 2
+        assert min(len(part) for part in parts) > 0
+        assert parts[0][0] == 10
+        np.testing.assert_array_equal(np.sort(np.concatenate(parts)), own)
+        if linkage == "single":
+            unit = updates / np.linalg.norm(updates, axis=1, keepdims=True)
+            cosines, side = unit @ unit.T, best_split(updates)
+            across = cosines[np.ix_(parts[0] - 10, parts[1] - 10)].max()
+            assert across == pytest.approx(cosines[np.ix_(~side, side)].max(), abs=1e-12)
+
+
+def test_three_clusters_at_equal_angles_are_found():
+    """At the mean of three models on three axes all cosines are -1/2."""
+    x = np.tile(np.eye(3), (3, 1, 1))
+    data = ClientData.equal(x, np.eye(3))
+    found = run_cfl(data=data, step_size=1.0, n_rounds=60, min_size=2)
+    assert found.labels.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("power", [0, 300])
+def test_models_whose_squares_vanish_are_clustered_as_in_another_unit(power):
+    """Features of 2^300 and responses of 2^-300 have models of 2^-600: all had one cluster."""
+    rng = np.random.default_rng(0)
+    x = np.tile(np.eye(2), (8, 3, 1)) + 0.1 * rng.standard_normal((8, 6, 2))
+    y = x[:, :, 0] * np.where(np.arange(8) < 4, 1.0, -1.0)[:, None]
+    data = ClientData.equal(np.ldexp(x, power), np.ldexp(y, -power))
+    step = math.ldexp(0.5, -2 * power)
+    labels = run_cfl(data=data, step_size=step, n_rounds=60).labels
+    assert labels.tolist() == [0] * 4 + [1] * 4
+    found = run_fesem(data=data, k=2, step_size=step, n_rounds=40, rng=rng)
+    assert same_partition(found.labels, labels)
+    np.testing.assert_allclose(
+        np.ldexp(found.models[found.labels, 0], 2 * power), [1.0] * 4 + [-1.0] * 4, rtol=1e-3
+    )
 
 
 def test_options_of_cfl():
@@ -462,7 +510,58 @@ def test_two_rows_a_client_suffice_where_clients_are_many():
     assert (found.labels.max(), len(found.log_likelihoods)) == (2, 0)
 
 
+@pytest.mark.parametrize("power", [-1074, -1030, -600, 0])
+def test_weighted_least_squares_has_no_unit_of_the_weights(power):
+    """Products with weights of 2^-1074 lost all their digits."""
+    data, counts = ragged(m=5), np.array([3.0, 1.0, 0.0, 2.0, 5.0])
+    found = _Statistics(data).solve(np.ldexp(counts, power)[:, None], np.zeros((1, 3)))
+    # a client that counts three times has its rows three times
+    twice = [each for each, n in zip(rows(data), counts, strict=True) for _ in range(int(n))]
+    x, y = (np.concatenate(parts) for parts in zip(*twice, strict=True))
+    np.testing.assert_allclose(found[0], np.linalg.lstsq(x, y, rcond=None)[0], rtol=1e-9)
+
+
 # -- PACFL ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["average", "complete", "single", "weighted"])
+def test_pacfl_has_as_many_clusters_as_asked_for_where_proximities_are_equal(method):
+    """Clients on axes: equal or at right angles.  Three clients on three axes had one cluster."""
+    rng = np.random.default_rng(0)
+    for k, n_more in itertools.product(range(1, 5), range(6)):
+        axes = np.concatenate([np.arange(4), rng.integers(0, 4, n_more)])
+        data = ClientData.equal(np.eye(4)[axes][:, None], np.zeros((len(axes), 1)))
+        labels = pacfl_clusters(data, k=k, p=1, method=method)
+        assert numbered_by_their_first_client(labels)
+        assert labels.max() + 1 == k
+        # those on one axis merge first
+        assert len({*zip(axes.tolist(), labels.tolist(), strict=True)}) == 4
+
+
+@pytest.mark.parametrize("angle", [1e-2, 1e-5, 1e-8, 1e-13])
+def test_small_angles_keep_their_digits(angle):
+    """The cosine of 1e-8 is 1 in floats: such clients coincided."""
+    tilted = np.zeros((2, 4))
+    tilted[0, [0, 2]] = 2.0 * np.cos(angle), 2.0 * np.sin(angle)
+    tilted[1, [1, 3]] = np.cos(3.0 * angle), -np.sin(3.0 * angle)
+    x = np.concatenate([2.0 * np.eye(1, 4), np.eye(1, 4, 1), tilted, -tilted[:1]])
+    data = ClientData(features=x, responses=np.zeros(5), offsets=np.array([0, 2, 4, 5]))
+    for measure, value in (("sum", 4.0 * angle), ("smallest", angle), ("trace", 4.0 * angle)):
+        found = proximity(data, 2, measure)
+        assert found[0, 1] == pytest.approx(value, rel=0.02, abs=0)
+        assert found[0, 2] == pytest.approx(angle, rel=0.02, abs=0)
+        assert found[1, 2] < 1e-15
+
+
+@pytest.mark.parametrize("p", [1, 3])
+def test_clients_at_small_angles_are_told_apart(p):
+    """Of three lines the two closest ones merge, at angles whose cosines are all 1 in floats."""
+    angles = np.array([0.0, 3e-9, 1.5e-8])
+    x = np.stack([np.cos(angles), np.sin(angles)], axis=1)[:, None]
+    for order in ([0, 1, 2], [0, 2, 1], [2, 0, 1]):
+        labels = pacfl_clusters(ClientData.equal(x[order], np.zeros((3, 1))), k=2, p=p)
+        merged = {order[i] for i in range(3) if (labels == labels[i]).sum() == 2}
+        assert merged == {0, 1}
 
 
 def test_principal_angles_are_those_of_scipy_and_trace_ignores_signs():
@@ -526,6 +625,14 @@ def test_kfed_has_no_unit(power):
     assert found.chosen.tolist() == [0, 1, 4]
     small = run_kfed(sent, 3, weights=[[3e-200, 1e-200], [1e-200], [3e-200], [1e-200]])
     assert np.ldexp(small.centers, -power).tolist() == [[0.25], [9.75], [5.0]]
+
+
+def test_a_light_cluster_of_kfed_beside_a_heavy_one_keeps_its_mean():
+    """Its weights vanished in the unit of the heavy ones, and its mean was 0 / 0."""
+    found = run_kfed(
+        [[[0.0], [9.0]], [[1.0], [10.0]]], 2, weights=[[1e150, 3e-200], [1e150, 1e-200]]
+    )
+    assert found.centers.tolist() == [[0.5], [9.25]]
 
 
 @pytest.mark.parametrize("algorithm", ["am", "em"])
