@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
-from trials.checks import FloatArray
+from trials.checks import FloatArray, hides_entries
 from trials.run.cell import Params, cell_number
 from trials.run.experiment import Experiment, SomeTrialsRaised
 from trials.run.streams import block_stream
@@ -96,7 +96,8 @@ def simulate_block(task: Task) -> BlockResult:
     Raises
     ------
     WrongValues
-        When `simulate` returns anything but float64 of shape (block_size, n_columns).
+        When `simulate` returns anything but float64 of shape (block_size, n_columns), or masked
+        entries.
     """
     owner = task.experiment
     shape = (owner.block_size, len(owner.columns))
@@ -129,6 +130,13 @@ def simulate_block(task: Task) -> BlockResult:
             f"{owner.name}.simulate must return float64 of shape {shape}, "
             f"not {kind} of shape {np.shape(values)}"
         )
+    if hides_entries(values):
+        raise WrongValues(
+            f"{owner.name}.simulate must return no masked entries: a trial that fails has values "
+            "that are not finite"
+        )
+    # A simulation may use one array for all of its blocks, and this block waits for its commit.
+    values = np.array(values, copy=True, subok=False)
     found = _find_diverged(owner.columns, values)
     reasons = tuple((row, alone.get(row, why)) for row, why in found)
     return BlockResult(values, reasons, seconds, work)

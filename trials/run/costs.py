@@ -33,17 +33,19 @@ class Costs:
     def count_first(self, tasks: Iterable[object], seconds: float, most: int) -> int:
         """How many of the tasks at the front go into one message, at least one.
 
-        They are blocks of one experiment that take ``seconds`` together, and ``most`` at most.  A
-        block of which nothing is known travels alone.
+        They are blocks of one experiment and one root seed that take ``seconds`` together, and
+        ``most`` at most.  A block of which nothing is known travels alone.
         """
-        count, total, owner = 0, 0.0, None
+        count, total = 0, 0.0
+        first: Task | None = None
         for task in tasks:
             if not isinstance(task, Task) or count >= most:
                 break
-            owner = owner or task.experiment
+            first = first or task
             estimate = self.seconds(task)
             total += math.inf if estimate is None else estimate
-            if task.experiment is not owner or (count and total > seconds):
+            same = task.experiment is first.experiment and task.root_seed == first.root_seed
+            if not same or (count and total > seconds):
                 break
             count += 1
         return max(1, count)

@@ -18,7 +18,7 @@ from typing import Any, ParamSpec
 
 import numpy as np
 
-from trials.checks import FloatArray, InvalidParameter, integer_between
+from trials.checks import FloatArray, InvalidParameter, integer_between, require_open
 from trials.parameters import Parameters
 from trials.run.cell import Params
 from trials.run.streams import faster_stream
@@ -66,7 +66,9 @@ def each_trial(
         errors: dict[int, Exception | SystemExit] = {}
         for row in range(n_trials):
             try:
-                values = np.asarray(one(params, rng))
+                found = one(params, rng)
+                require_open("a trial", found)
+                values = np.asarray(found)
                 drawn[row] = values.astype(np.float64) if values.dtype.kind in "biu" else values
             except (MemoryError, OSError):  # the machine failed, and no trial
                 raise

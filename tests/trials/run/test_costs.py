@@ -59,3 +59,14 @@ def test_a_message_ends_before_other_work():
     costs.measured(task, 0.0)
     assert costs.count_first([task, task, other, task], seconds=1.0, most=32) == 2
     assert costs.count_first([task, ("a call", b""), task], seconds=1.0, most=32) == 1
+
+
+def test_a_message_holds_one_root_seed():
+    """It names the seed once: blocks of a second seed were computed from the first one."""
+    owner = replace(TOY, cost=lambda params: 0.0)
+    tasks = [replace(task, root_seed=seed) for seed in (1, 1, 2, 1) for task in blocks(1, owner)]
+    counts = []
+    while tasks:
+        counts.append(Costs().count_first(tasks, seconds=1.0, most=32))
+        del tasks[: counts[-1]]
+    assert counts == [2, 1, 1]

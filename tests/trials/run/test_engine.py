@@ -29,7 +29,8 @@ from trials.run.engine import (
 )
 from trials.run.executors import Executor, ExecutorError, make_executor
 from trials.run.experiment import Experiment, each_trial
-from trials.run.store import RunStore, StoreError
+from trials.run.store import NewBlock, RunStore, StoreError
+from trials.run.store.writing import check_block
 from trials.run.streams import block_stream
 from trials.text import printable
 
@@ -403,6 +404,47 @@ def test_what_is_no_property_of_a_trial_raises_and_loses_nothing(
             ensure(store, demands, make_executor(kind, 1))
         assert store.blocks(TOY, {"mean": 1}) == {0, 1, 2}
         assert store.blocks(TOY, {"mode": mode}) == set()
+
+
+def test_a_mask_hides_no_failed_trial():
+    """NumPy's tests pass over masked entries, and its bytes hold 1e20 in their place."""
+
+    def simulate(params, rng, n_trials):
+        values = rng.standard_normal((n_trials, 2))
+        values[0, 0] = np.nan
+        return np.ma.masked_invalid(values)
+
+    with pytest.raises(WrongValues, match="must return no masked entries"):
+        engine.simulate_block(Task(replace(TOY, simulate=simulate), TOY.check({}), 7, 0))
+
+    def one(params, rng):
+        first = rng.standard_normal()
+        return np.ma.masked_less([first, 1.0], 0.0)
+
+    drawn = replace(TOY, simulate=each_trial(one))
+    found = engine.simulate_block(Task(drawn, TOY.check({}), 7, 0))
+    stream = block_stream(7, TOY.design, cell_number(TOY.check({})), 0)
+    expected = np.array([stream.standard_normal() for _ in range(16)])
+    assert [row for row, _ in found.reasons] == np.flatnonzero(expected < 0).tolist()
+    assert np.array_equal(found.values[expected >= 0, 0], expected[expected >= 0])
+    with pytest.raises(InvalidParameter, match="no masked entries"):
+        check_block(NewBlock(TOY, {}, 0, np.ma.masked_less(np.arange(32.0).reshape(16, 2), 3.0)))
+
+
+def test_a_block_keeps_its_values_where_the_next_one_is_written_into_the_same_array():
+    """Three blocks of one thread were stored with the values of the last."""
+    shared = np.empty((16, 2))
+
+    def simulate(params, rng, n_trials):
+        shared[:] = rng.standard_normal((n_trials, 2))
+        return shared
+
+    owner = replace(TOY, simulate=simulate)
+    tasks = [Task(owner, TOY.check({}), 7, block) for block in range(3)]
+    found = [engine.simulate_block(task).values for task in tasks]
+    for task, values in zip(tasks, found, strict=True):
+        stream = block_stream(7, TOY.design, cell_number(task.params), task.block)
+        assert values.tobytes() == stream.standard_normal((16, 2)).tobytes()
 
 
 # -- interruption ----------------------------------------------------------------------------

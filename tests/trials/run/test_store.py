@@ -648,6 +648,57 @@ def test_a_value_with_the_name_of_an_exported_column_leaves_that_column_alone(tm
     assert shown == np.concatenate([_block(0), _block(1)]).tolist()
 
 
+def test_an_export_has_a_column_for_each_parameter_and_value(tmp_path):
+    """Two that got one heading had one column, and one of them was lost."""
+    params = {"value.block": 1, "first": 2, "param.first": 3, "param.param.first": 4}
+    odd = replace(TOY, check=dict, columns=("first", "block"), name="test.odd")
+    with RunStore.create(tmp_path / "run", root_seed=0, config={}) as store:
+        store.put_block(odd, params, 0, _block(0))
+        (file,) = store.export_csv(tmp_path)
+    with file.open() as stream:
+        heading, *rows = csv.reader(stream)
+    assert len(heading) == len(set(heading)) == len(params) + 4 + len(odd.columns)
+    columns = dict(zip(heading, zip(*rows, strict=True), strict=True))
+    found = [columns[name] for name in heading[: len(params)]]
+    assert sorted(found) == [(str(n),) * 16 for n in (1, 2, 3, 4)]
+    shown = [
+        [float(x), float(y)] for x, y in zip(columns["first"], columns["value.block"], strict=True)
+    ]
+    assert shown == _block(0).tolist()
+    assert columns["block"] == ("0",) * 16
+
+
+@pytest.mark.parametrize("reason", ["", ": x", "ok", "ok: x", " "])
+def test_a_reason_never_reads_as_the_status_of_a_good_trial(path, reason):
+    """An exported table showed such a failed trial as ok."""
+    with RunStore.open(path) as store:
+        with pytest.raises(ValueError, match="the reason of a failed row must begin with a word"):
+            store.put_block(TOY, {"mean": 3.0}, 0, _block(0), [(4, reason)])
+        store.put_block(TOY, {"mean": 3.0}, 0, _block(0), [(4, "raised: ok")])
+        (file,) = store.export_csv(path.parent / "tables")
+        failed = store.table(TOY, {"mean": 3.0}).failed
+    with file.open() as stream:
+        status = [row["status"] for row in csv.DictReader(stream) if row["mean"] == "3.0"]
+    assert [one != "ok" for one in status] == failed.tolist()
+
+
+@pytest.mark.parametrize("n_blocks", [-1, 1.5, 2**33])
+def test_a_table_has_a_number_of_blocks(path, n_blocks):
+    """-1 returned all trials but those of the last block, once the table had been read."""
+    with RunStore.open(path, readonly=True) as store:
+        store.table(TOY, {"mean": 1.0})
+        with pytest.raises(InvalidParameter, match="n_blocks="):
+            store.table(TOY, {"mean": 1.0}, n_blocks)
+
+
+@pytest.mark.parametrize("seed", [7.9, "7", None])
+def test_a_root_seed_is_an_integer(tmp_path, seed):
+    """7.9 was cut to 7 without a word."""
+    with pytest.raises(TypeError):
+        RunStore.create(tmp_path / "run", root_seed=seed, config={})
+    assert not (tmp_path / "run").exists()
+
+
 def test_cells_lists_what_a_reader_needs(path):
     with RunStore.open(path, readonly=True) as store:
         cells = store.cells()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,11 +75,11 @@ def _frame(reader: BlockReader, cells: Sequence[CellRow], missing: float | None)
     blocks = [(cell, found) for cell in cells for found in reader.blocks(cell)]
     sizes = [len(found.values) for _, found in blocks]
     params = [json.loads(cell.params) for cell, _ in blocks]
-    fixed = {*_OWN, *columns}
+    headings = _headings(columns)
     frame: dict[str, Any] = {}
     for name in sorted({key for one in params for key in one}):
         spelled = _column([one.get(name) for one in params])
-        label = f"param.{name}" if name in fixed else name
+        label = _free(name, "param", {*_OWN, *columns, *headings, *frame})
         frame[label] = spelled.repeat(sizes).reset_index(drop=True)
     frame["block"] = np.repeat([found.number for _, found in blocks], sizes)
     frame["trial"] = [
@@ -98,9 +98,29 @@ def _frame(reader: BlockReader, cells: Sequence[CellRow], missing: float | None)
     values = np.concatenate([found.values for _, found in blocks] or [np.empty((0, len(columns)))])
     if missing is not None:
         values = np.where(values == missing, np.nan, values)
-    for j, name in enumerate(columns):
-        frame[f"value.{name}" if name in _OWN else name] = values[:, j]
+    for j, name in enumerate(headings):
+        frame[name] = values[:, j]
     return pd.DataFrame(frame)
+
+
+def _free(name: str, prefix: str, taken: Collection[str]) -> str:
+    """A heading that no other column has: the name, or with the prefix before it.
+
+    >>> _free("m", "param", ["m"]), _free("m", "param", ["m", "param.m"])
+    ('param.m', 'param.param.m')
+    """
+    while name in taken:
+        name = f"{prefix}.{name}"
+    return name
+
+
+def _headings(columns: Sequence[str]) -> list[str]:
+    """The headings of the values, in their order."""
+    found: list[str] = []
+    for name in columns:
+        others = {*columns} - {name}
+        found.append(_free(name, "value", {*_OWN, *others, *found}))
+    return found
 
 
 def _is_a_float(value: int) -> bool:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from operator import index
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, NamedTuple, Self, TypeVar, overload
 
-from trials.checks import FloatArray
+from trials.checks import FloatArray, integer_between
 from trials.run.cell import Params
 from trials.run.experiment import Experiment
 from trials.run.store import documents, tally
@@ -17,7 +18,7 @@ from trials.run.store.connection import Database
 from trials.run.store.decoding import Undecodable, decode
 from trials.run.store.errors import StoreError
 from trials.run.store.export import export
-from trials.run.store.limits import MAX_SEED
+from trials.run.store.limits import MAX_BLOCK, MAX_SEED
 from trials.run.store.opening import copy_file, create_file, open_file
 from trials.run.store.reading import BlockReader
 from trials.run.store.records import Cell, CellStatus, Table
@@ -98,7 +99,7 @@ class RunStore:
         StoreError
             When the path exists or cannot be written.
         ValueError, TypeError
-            When the seed is out of range or the configuration cannot be stored.
+            When the seed is no integer or out of range, or the configuration cannot be stored.
 
         Examples
         --------
@@ -108,7 +109,7 @@ class RunStore:
         ...         store.root_seed, store.config
         (7, {'a': 1})
         """
-        seed = int(root_seed)
+        seed = index(root_seed)  # `int` would cut a fraction off
         if not 0 <= seed < MAX_SEED:
             raise ValueError(f"root_seed={seed} must be from 0 to 2**128 - 1")
         texts = documents.encode(config), documents.encode(code)
@@ -329,9 +330,12 @@ class RunStore:
 
         Raises
         ------
+        InvalidParameter : When ``n_blocks`` is no number of blocks.
         StoreError
             When the cell is not there, a block is missing or a checksum does not match.
         """
+        if n_blocks is not None:
+            n_blocks = integer_between("n_blocks", n_blocks, 0, MAX_BLOCK)
         cell = self._cells.get(self._cells.key(experiment, params))
         return self._reader.table(cell, n_blocks)
 

@@ -241,10 +241,15 @@ def verified_block(cell: CellRow, found: BlockRow, *, has_code: bool) -> Block:
 
 
 def check_reasons(values: FloatArray, reasons: Sequence[tuple[int, str]]) -> None:
-    """Refuse a row that is not finite and has no reason, which would hide a failed trial."""
+    """Refuse a row that is not finite and has no reason, which would hide a failed trial.
+
+    Tables show the first word of a reason as the status of its trial.
+    """
     rows = {row for row, _ in reasons}
     if len(rows) != len(reasons) or not all(0 <= row < len(values) for row in rows):
         raise ValueError("each failed row of a block has exactly one reason")
+    if any(why.partition(":")[0].strip() in ("", "ok") for _, why in reasons):
+        raise ValueError("the reason of a failed row must begin with a word, and not with ok")
     finite = np.isfinite(values)
     if not finite.all():
         silent = set(np.flatnonzero(~finite.all(axis=1)).tolist()) - rows

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trials.checks import FloatArray
+from trials.checks import FloatArray, require_open
 from trials.run.cell import Params
 from trials.run.experiment import Experiment
 from trials.run.store import tally
@@ -68,6 +68,7 @@ def check_block(new: NewBlock) -> None:
             f"block values must be float64 of shape {shape}, "
             f"not {values.dtype} of shape {values.shape}"
         )
+    require_open("block values", values)
     check_reasons(values, new.reasons)
 
 
