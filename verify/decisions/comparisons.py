@@ -383,14 +383,24 @@ class TrendTest:
     refute_level: float
     support_level: float
 
-    def _limits(self, x: FloatArray, level: float) -> tuple[float, float]:
-        """Two limits of a mean, each at ``level``."""
-        if self.knowledge.two_valued:
-            return exact_limits(x, self.knowledge, level)
+    @property
+    def exact(self) -> bool:
+        """Whether both limits of a mean are valid for every number of trials."""
+        return all(test.exact for test in self._tests(self.support_level))
+
+    def _tests(self, level: float) -> tuple[LowerTest, LowerTest]:
+        """The tests behind the two limits: of the values, and of minus the values."""
         below, above = (
             LowerTest(knowledge=known, target=_middle(known), level=level, horizon=self.horizon)
             for known in (self.knowledge, self.knowledge.mirrored())
         )
+        return below, above
+
+    def _limits(self, x: FloatArray, level: float) -> tuple[float, float]:
+        """Two limits of a mean, each at ``level``."""
+        if self.knowledge.two_valued:
+            return exact_limits(x, self.knowledge, level)
+        below, above = self._tests(level)
         return below.limit(x), -above.limit(-x)
 
     def decide(self, groups: Sequence[FloatArray]) -> tuple[Status, str, list[tuple[float, float]]]:

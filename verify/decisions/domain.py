@@ -43,7 +43,9 @@ class Interval(_Range):
 
     def at(self, u: float) -> float:
         """The value at quantile ``u`` in [0, 1]."""
-        return min(max(self.low + u * (self.high - self.low), self.low), self.high)
+        width = self.high - self.low
+        value = self.low + u * width if width < math.inf else self.low * (1 - u) + self.high * u
+        return min(max(value, self.low), self.high)
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,13 @@ class LogInterval(_Range):
 
     def at(self, u: float) -> float:
         """The value at quantile ``u`` in [0, 1]."""
-        value = self.low * math.exp(u * math.log(self.high / self.low))
-        return self.high if u >= 1.0 else min(max(value, self.low), self.high)
+        if u >= 1.0:
+            return self.high
+        if self.high / self.low < math.inf:
+            value = self.low * math.exp(u * math.log(self.high / self.low))
+        else:
+            value = math.exp(math.log(self.low) + u * _log_quotient(self.high, self.low))
+        return min(max(value, self.low), self.high)
 
 
 @dataclass(frozen=True)
@@ -317,12 +324,20 @@ def _quantile(r: Range, value: Any) -> float:
     if r.high == r.low:
         return 0.5
     if isinstance(r, LogInterval):
-        return math.log(value / r.low) / math.log(r.high / r.low)
+        return _log_quotient(value, r.low) / _log_quotient(r.high, r.low)
     if isinstance(r, IntRange):
         if r.log:
             return math.log((value + 0.5) / r.low) / math.log((r.high + 1) / r.low)
         return float((value + 0.5 - r.low) / (r.high + 1 - r.low))
+    if r.high - r.low == math.inf:
+        return float((value / 2 - r.low / 2) / (r.high / 2 - r.low / 2))
     return float((value - r.low) / (r.high - r.low))
+
+
+def _log_quotient(high: float, low: float) -> float:
+    """The log of a quotient of two positive numbers, also where the quotient overflows."""
+    quotient = high / low
+    return math.log(quotient) if quotient < math.inf else math.log(high) - math.log(low)
 
 
 def _halves(r: Range) -> tuple[Range, ...]:
@@ -341,7 +356,7 @@ def _halves(r: Range) -> tuple[Range, ...]:
 
 def _nearest(r: Range, value: Any) -> Any:
     if isinstance(r, Choice):
-        return value if value in r.values else r.values[0]
+        return r.values[r.values.index(value) if value in r.values else 0]
     inside = min(max(value, r.low), r.high)
     return round(inside) if isinstance(r, IntRange) else float(inside)
 
@@ -349,14 +364,16 @@ def _nearest(r: Range, value: Any) -> Any:
 def _holds(r: Range, value: Any) -> bool:
     if isinstance(r, Choice):
         return value in r.values
-    return isinstance(value, int | float) and r.low <= value <= r.high
+    if not (isinstance(value, int | float) and r.low <= value <= r.high):
+        return False
+    return not isinstance(r, IntRange) or value == math.floor(value)
 
 
 def inside(name: str, r: Range, value: Any) -> Any:
     """``value`` in the range's type.  An error names the range that does not hold it."""
     if isinstance(r, Choice):
         if value in r.values:
-            return value
+            return r.values[r.values.index(value)]  # 2 where 2.0 is given
     elif isinstance(value, int | float) and r.low <= value <= r.high:
         if isinstance(r, Interval | LogInterval):
             return float(value)

@@ -98,6 +98,22 @@ class Knowledge:
             two_valued=self.two_valued,
         )
 
+    @classmethod
+    def shared(cls, several: Sequence[Knowledge]) -> Knowledge:
+        """What is known of every one of several values.
+
+        >>> Knowledge.shared([Knowledge(low=0.0, high=1.0), Knowledge(low=0.0, high=8.0)]).high
+        8.0
+        """
+        low, high = min(k.low for k in several), max(k.high for k in several)
+        return cls(
+            low=low,
+            high=high,
+            variance=max(k.variance for k in several),
+            asymptotic=all(k.asymptotic for k in several),
+            two_valued=all(k.two_valued and (k.low, k.high) == (low, high) for k in several),
+        )
+
     @property
     def spread(self) -> float:
         """An upper bound of the standard deviation, from the variance or from the ends."""
@@ -430,6 +446,22 @@ class MeanTest:
         return lower, upper
 
 
+def require_range(values: FloatArray, knowledge: Knowledge) -> None:
+    """Refuse values outside the declared range: no bet on them has a level.  NaN is passed over.
+
+    Raises
+    ------
+    InvalidParameter : it names the first such value.
+    """
+    outside = (values < knowledge.low) | (values > knowledge.high)
+    if np.any(outside):
+        value = float(values[np.flatnonzero(outside)[0]])
+        raise InvalidParameter(
+            f"a trial's value {value:.6g} must lie in the declared range "
+            f"[{knowledge.low:g}, {knowledge.high:g}]"
+        )
+
+
 def as_values(
     x: ArrayLike, failed: ArrayLike, knowledge: Knowledge, side: Literal["at most", "at least"]
 ) -> FloatArray:
@@ -441,13 +473,7 @@ def as_values(
     values = np.array(x, dtype=np.float64)
     worst = knowledge.low if side == "at least" else knowledge.high
     values[np.asarray(failed, dtype=np.bool_) | np.isnan(values)] = worst
-    outside = (values < knowledge.low) | (values > knowledge.high)
-    if np.any(outside):
-        value = float(values[np.flatnonzero(outside)[0]])
-        raise InvalidParameter(
-            f"a trial's value {value:.6g} must lie in the declared range "
-            f"[{knowledge.low:g}, {knowledge.high:g}]"
-        )
+    require_range(values, knowledge)
     if knowledge.variance == 0.0 and values.size and np.all(np.isfinite(values)):
         apart = float(values.max() - values.min())
         if apart > ROUNDING * float(np.abs(values).max()):

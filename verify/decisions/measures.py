@@ -104,8 +104,11 @@ def share(observed: Any, bound: Any) -> Any:
     """
     scale = max(abs(observed), abs(bound))
     if scale == math.inf:
-        return -1.0 if bound == math.inf else 1.0
-    return (observed - bound) / scale if scale > 0 else 0.0
+        return (observed > bound) - (observed < bound) + 0.0
+    gap = observed - bound
+    if abs(gap) == math.inf:
+        return observed / scale - bound / scale
+    return gap / scale if scale > 0 else 0.0
 
 
 def log_ratio(left: Any, right: Any) -> Any:
@@ -123,6 +126,8 @@ def log_ratio(left: Any, right: Any) -> Any:
     if left < 0 and right < 0:
         return log_ratio(-right, -left)
     size = _FAR + _log(abs(left - right))  # of opposite signs: far apart, in order of distance
+    if size < 1:  # a difference below all floats
+        size = mpmath.exp(size - 1)
     return size if left > right else -size
 
 

@@ -209,7 +209,8 @@ def trend_probability(cells: Sequence[Count]) -> float:
     weights = weights - weights.min()
     weights //= max(np.gcd.reduce(weights), 1)
     total, seen = int(x.sum()), int(weights @ x)
-    n_sums = float((total + 1) * (total * weights.max() + 1) * np.minimum(n, total).sum())
+    # Python's integers: 64 bits are too few for 20,000 trials in each of five cells.
+    n_sums = (total + 1) * (total * int(weights.max()) + 1) * int(np.minimum(n, total).sum())
     return _exact_tail(n, weights, total, seen) if n_sums <= _MOST_SUMS else _chernoff(
         n, weights, total, seen
     )  # fmt: skip

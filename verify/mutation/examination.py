@@ -130,8 +130,9 @@ class Examination:
         while missing := demands(procedure, self.placebos, self.trials, level):
             for demand in missing:
                 params = demand.experiment.check(demand.params)
-                stored = len(self.store.blocks(demand.experiment, params))
-                new = demand.experiment.block_size * (demand.n_blocks - stored)
+                stored = self.store.blocks(demand.experiment, params)
+                lacking = set(range(demand.n_blocks)) - stored  # it may hold later ones too
+                new = demand.experiment.block_size * len(lacking)
                 spent += new
                 if demand.experiment.cost is not None:
                     seconds += new * demand.experiment.cost(params)

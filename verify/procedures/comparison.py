@@ -19,7 +19,13 @@ from trials.run.engine import Demand, trial_id
 from trials.run.store import Table
 from verify.decisions.combine import CellDecision, combine
 from verify.decisions.comparisons import ContrastTest, Scale, TrendTest
-from verify.decisions.means import Knowledge, asymptotic_resolution, find_unresolved
+from verify.decisions.means import (
+    Knowledge,
+    asymptotic_resolution,
+    find_unresolved,
+    require_range,
+)
+from verify.decisions.sequences import resolvable
 from verify.evidence import CellResult, Evidence, EvidenceTable, Figure, Series, Verdict, Witness
 from verify.procedures.base import (
     BoolArray,
@@ -34,6 +40,9 @@ from verify.procedures.base import (
     tex_number,
 )
 from verify.procedures.interface import InRounds, Sampled, Valued, the_cell
+
+#: Beside a verdict of limits that are valid for many trials only.
+_ASYMPTOTIC = "Limits are asymptotic: the values have no known range."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,6 +142,7 @@ class Comparison(Valued, InRounds):
         worst = known.high if self.failed == "high" else known.low
         values = np.array(table[self.columns[method]], dtype=np.float64)
         values[~np.isfinite(values)] = worst
+        require_range(values, known)
         return values
 
     def _both_failed(self, table: Table, contrast: Contrast) -> BoolArray:
@@ -186,10 +196,11 @@ class Comparison(Valued, InRounds):
             for i, c in enumerate(row)
         ]
         asymptotic = any(c.asymptotic for c in flat)
-        note = "Limits are asymptotic: the values have no known range."
         return self.evidence(
             observed,
-            Presentation(tables=(self._winners(observed),), notes=(note,) if asymptotic else ()),
+            Presentation(
+                tables=(self._winners(observed),), notes=(_ASYMPTOTIC,) if asymptotic else ()
+            ),
             verdict=verdict,
             resolution=asymptotic_resolution(verdict, flat, level),
             summary=summary,
@@ -355,6 +366,7 @@ class Monotone(Valued, Sampled):
         for o in observed:
             x = np.array(self.statistic(o.table, o.params), dtype=np.float64)
             x[o.table.failed] = self.failed
+            require_range(x, self.knowledge(o.params))
             found.append(sign * x)
         return found
 
@@ -369,9 +381,10 @@ class Monotone(Valued, Sampled):
         decided: list[CellDecision] = []
         rows: list[CellResult] = []
         series: list[Series] = []
+        smallest = math.inf  # trials of a cell whose limits are asymptotic
         for sequence in sequences:
             samples = [groups[i] for i in sequence]
-            known = self.knowledge(self.cells[sequence[0]])
+            known = Knowledge.shared([self.knowledge(self.cells[i]) for i in sequence])
             test = TrendTest(
                 margin=self.trend.margin,
                 knowledge=known if sign > 0 else known.mirrored(),
@@ -383,6 +396,8 @@ class Monotone(Valued, Sampled):
             if lost:
                 decided.append(_open(samples, f"{counted_trials(lost)} failed"))
                 continue
+            if not test.exact:
+                smallest = min(smallest, *(x.size for x in samples))
             status, reason, limits = test.decide(samples)
             decided.append(replace(_open(samples, reason), status=status))
             means = [sign * float(x.mean()) for x in samples]
@@ -413,10 +428,16 @@ class Monotone(Valued, Sampled):
         verdict, summary = combine(decided, "sequence of cells", "sequences of cells")
         reasons = dict.fromkeys(c.reason for c in decided if c.reason)
         fallen = [c.reason for c in decided if c.status == "fails"]
+        resolution = None
+        if math.isfinite(smallest):
+            reasons[_ASYMPTOTIC] = None
+            if verdict is Verdict.SUPPORTED:
+                resolution = resolvable(int(smallest), level)
         return self.evidence(
             observed,
             Presentation(figures=(self._figure(series),) if series else (), notes=(*reasons,)),
             verdict=verdict,
+            resolution=resolution,
             summary=summary + (f": {fallen[0]}" if verdict is Verdict.REFUTED else ""),
             level=level,
             cells=rows,

@@ -116,7 +116,8 @@ def _broken(bounds: Iterable[tuple[Seen, FloatArray, FloatArray]]) -> bool | Non
     """
     lower = False
     for cell, changed, stated in bounds:
-        if np.any(changed < stated * (1.0 - RTOL)):
+        # below by more than rounding, also where the bound is below zero
+        if np.any(changed < np.minimum(stated * (1.0 - RTOL), stated * (1.0 + RTOL))):
             lower = True
             if cell.breaks(changed):
                 return True

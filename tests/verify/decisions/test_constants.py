@@ -1024,3 +1024,17 @@ def test_a_constant_is_tightened_to_the_cell_that_needs_the_largest(
         safe, unsafe = (middle, unsafe) if max(least) <= at(middle) else (safe, middle)
     found = sharpest(problem, problem.cells, problem.generous(), [C])
     assert found["c"] == pytest.approx(at(safe), rel=1e-12)
+
+
+@pytest.mark.parametrize("bound", [-3.0, 0.0, 3.0])
+def test_a_bound_of_any_sign_that_a_constant_does_not_move_is_largest_at_both_ends(bound) -> None:
+    """A negative one was told to be larger at the other end, where it is the same."""
+    cells = [
+        CellSample(params={}, statistic=np.full(500, -4.0), delta=0.1, role=role)
+        for role in ("calibration", "held-out")
+    ]
+    constants = (ConstantBox(name="c", low=1e-2, high=1e2),)
+    found = decide_constants(cells, constants, lambda _v, _cell: bound, drift={}, level=0.05)
+    assert found.verdict is Verdict.SUPPORTED
+    with pytest.raises(InvalidParameter, match="declare it 'choose'"):
+        decide_constants(cells, constants, lambda v, _cell: -v["c"], drift={}, level=0.05)

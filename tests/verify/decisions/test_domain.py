@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -225,3 +226,47 @@ def test_a_choice_is_fixed_at_its_own_values_alone():
     assert box.fix({"form": 2}).meanings() == {"form": "a form"}
     with pytest.raises(InvalidParameter, match=r"form='b' must be in \{a, 2\}"):
         box.fix({"form": "b"})
+
+
+WIDEST = {
+    "s": LogInterval(1e-300, 1e300),
+    "tiny": LogInterval(5e-324, 1.0),
+    "x": Interval(-1.6e308, 1.6e308),
+}
+
+
+@pytest.mark.parametrize(
+    ("u", "expected"),
+    [
+        (0.0, (1e-300, -1.6e308)),
+        (0.25, (1e-150, -8e307)),
+        (0.5, (1.0, 0.0)),
+        (1.0, (1e300, 1.6e308)),
+    ],
+)
+def test_a_range_whose_ends_no_float_divides_or_subtracts_is_searched_everywhere(u, expected):
+    """Its low end was no number, and every other point its high end."""
+    box = Box(WIDEST)
+    box.check()
+    point = box.decode([u, u, u])
+    assert (point["s"], point["x"]) == pytest.approx(expected, rel=1e-12)
+    assert math.log(point["tiny"]) == pytest.approx((1 - u) * math.log(5e-324), abs=0.7)
+    assert box.contains(point)
+    np.testing.assert_allclose(box.coordinates(point)[[0, 2]], u, atol=1e-12)
+
+
+def test_a_choice_keeps_the_type_of_its_own_values():
+    """The command line gives 2.0 for a number of clusters, which no array has as a size."""
+    box = Box({"k": Choice((1, 2)), "yes": Choice((False, True))})
+    for point in (
+        box.fix({"k": 2.0, "yes": 1.0}).decode([0.5, 0.5]),
+        box.nearest({"k": 2.0, "yes": 1}),
+    ):
+        assert [(type(v), v) for v in point.values()] == [(int, 2), (bool, True)]
+
+
+def test_no_fraction_lies_in_a_range_of_integers():
+    box = Box({"n": IntRange(1, 4), "m": IntRange(1, 4, log=True)})
+    assert box.contains({"n": 2.0, "m": 3})
+    assert not box.contains({"n": 2.5, "m": 3})
+    assert not box.contains({"n": 2, "m": 1.5})

@@ -316,6 +316,22 @@ def test_a_joint_reach_is_the_second_largest_factor() -> None:
     assert down == {"m": 1.0, "d": 8.0, "jointly": 1.0}
 
 
+def test_a_cell_that_leaves_the_range_where_nobody_asks_reaches_in_no_parameter_alone() -> None:
+    """Below the range in m, of which the statement speaks upwards only, and above it in d."""
+
+    def cell(m: float, d: float, role: str) -> CellSample:
+        return CellSample(
+            params={"m": m, "d": d},
+            statistic=np.ones(1),
+            delta=0.1,
+            role=role,  # type: ignore[arg-type]
+        )
+
+    cells = [cell(10, 2, "calibration"), cell(20, 4, "calibration"), cell(2.5, 16, "held-out")]
+    reach = extrapolation_reach(cells, {"m": "up", "d": "both"})
+    assert reach == {"m": 1.0, "d": 1.0, "jointly": 1.0}
+
+
 # rates
 
 

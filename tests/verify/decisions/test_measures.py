@@ -146,3 +146,31 @@ def test_an_equality_with_a_value_between_the_limits_is_undecided(measure):
     nearest = min(measure.violation("=", end, beyond) for end in (low, high))
     assert measure.violation("=", limits, beyond) == nearest > 0.0
     assert measure.violation("=", Limits(lower=middle, upper=middle), middle) == 0.0
+
+
+ENDS = [-math.inf, -1.7e308, -1.0, 0.0, 1.0, 1.7e308, math.inf]
+
+
+@pytest.mark.parametrize("a", ENDS)
+@pytest.mark.parametrize("b", ENDS)
+def test_a_share_has_the_sign_of_the_difference_of_any_two_numbers(a, b):
+    """Minus infinity stood above every number, and the largest numbers infinitely far apart."""
+    for one, other in ((a, b), (mpmath.mpf(a), mpmath.mpf(b))):
+        found = SHARE.excess(one, other)
+        assert (found > 0) == (a > b)
+        assert (found < 0) == (a < b)
+        assert abs(found) <= 2
+
+
+def test_a_log_ratio_of_numbers_below_all_floats_keeps_its_sign_and_its_order():
+    """Zero was above 1e-500, which only mpmath has: the log of their difference is below -1,000."""
+    with mpmath.workdps(50):
+        sizes = [mpmath.mpf(f"1e-{n}") for n in (5000, 500, 435, 434, 400, 300, 1)]
+        numbers = [-s for s in reversed(sizes)] + [mpmath.mpf(0)] + sizes
+        for i, a in enumerate(numbers):
+            for j, b in enumerate(numbers):
+                found = LOG_RATIO.excess(a, b)
+                assert (found > 0) == (i > j)
+                assert (found < 0) == (i < j)
+        apart = [LOG_RATIO.excess(s, mpmath.mpf(0)) for s in sizes]
+        assert apart == sorted(apart)

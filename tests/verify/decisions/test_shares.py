@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 from scipy.special import xlog1py, xlogy
-from scipy.stats import binom
+from scipy.stats import binom, hypergeom
 
 from trials.checks import InvalidParameter
 from verify.decisions import shares
@@ -198,3 +198,12 @@ def test_the_bound_of_a_long_law_has_the_laws_exponent(monkeypatch):
 def test_a_trend_needs_cells_with_trials(cells):
     with pytest.raises(InvalidParameter):
         trend_probability([Count(*each) for each in cells])
+
+
+def test_a_trend_of_millions_of_trials_is_that_of_a_hypergeometric_law():
+    """The number of sums left 64 bits, came out below zero, and a law of 72 TB was asked for."""
+    n, (x, y) = 3_000_000, (1_495_000, 1_505_000)
+    exact = hypergeom.sf(y - 1, 2 * n, x + y, n)
+    found = trend_probability([Count(x, n), Count(y, n)])
+    # Chernoff's bound, over the probability of the total of about 1/4,300
+    assert exact < found < 1e5 * exact

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import sympy as sp
 
 from bounds.statement import Assumption
 from tests.verify.mutation.test_harder import DRAWN, SMALL, Inside, bound, mean
+from tests.verify.toys import stored
 from trials.run.executors import make_executor
 from trials.run.store import RunStore
 from verify.claim import Claim
 from verify.decisions.domain import Box, Interval
 from verify.decisions.means import Knowledge
 from verify.mutation import inside
-from verify.mutation.examination import Examination, Standing
+from verify.mutation.examination import Examination, Standing, TooManyTrials
 from verify.mutation.inside import look_inside
 from verify.procedures.base import Sampling
 from verify.procedures.interface import Procedure
@@ -259,3 +261,22 @@ def test_a_second_look_that_the_claims_time_does_not_pay_for_has_the_first_trial
 def test_no_place_is_tried_when_the_claim_had_its_time(look, monkeypatch):
     monkeypatch.setattr(inside, "SECONDS_OF_A_CLAIM", -1.0)
     assert look(Claim(statement=bound(d / 8), builder=narrow)).n_places == 0
+
+
+def test_stored_blocks_that_a_place_does_not_ask_for_count_for_nothing(tmp_path):
+    """A run that was killed may hold later blocks alone.  They were taken off the new trials."""
+    procedure = mean(bound(d), SMALL)
+    later = [(procedure.cells[0], np.full((4 * DRAWN.block_size, 1), 2.0))]
+    with (
+        stored(tmp_path, DRAWN, later, first=7) as store,
+        make_executor("serial") as executor,
+    ):
+        examination = Examination(
+            claim=Claim(statement=bound(d), builder=mean),
+            profile=SMALL,
+            standing=STANDING,
+            store=store,
+            executor=executor,
+        )
+        with pytest.raises(TooManyTrials, match=f"asks for {DRAWN.block_size} trials"):
+            examination.evidence(procedure, n_new=DRAWN.block_size - 1)

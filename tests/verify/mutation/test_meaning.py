@@ -202,3 +202,12 @@ def test_a_change_of_both_sides_of_a_condition_has_two_names():
     ):
         found = sides[f"condition both: {change}"]
         assert (found.left, found.right) == (left, right)
+
+
+def test_a_bound_that_is_infinite_before_or_after_compares_as_any_other():
+    """A gap without end was within a part 1e-9 of itself, so that both were the same."""
+    at = [{**POINTS[0], "m": 1000.0}]  # exp(1000) leaves the floats
+    assert compare(bound(sp.exp(m)), bound(m), at) == "stronger"
+    assert compare(bound(m), bound(sp.exp(m)), at) == "weaker"
+    assert compare(bound(sp.exp(m)), bound(sp.exp(2 * m)), at) == "same"
+    assert compare(bound(-sp.exp(m)), bound(-m), at) == "weaker"

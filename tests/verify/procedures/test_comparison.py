@@ -196,6 +196,44 @@ def test_the_values_of_an_indicator_are_checked(tmp_path):
     assert all(0 < s < 1 for s in shares)
 
 
+def test_what_is_known_of_each_cell_of_a_trend_is_used(tmp_path):
+    """The first cell's range was taken for all: values up to 1 were bet on as if 0.2 were the most.
+
+    A range that holds all of them is known of every one.
+    """
+    few = Sampling(experiment=VALUE, max_trials=128)
+    build = replace(along(laws=("uniform",)), sampling=few)
+    own = replace(build, knowledge=lambda cell: Knowledge(low=0.0, high=cell["scale"]))
+    evidence, _ = tried(own, tmp_path / "own")
+    shared, _ = tried(build, tmp_path / "shared")
+    assert evidence == shared
+    narrow = replace(build, knowledge=lambda cell: Knowledge(low=0.0, high=cell["scale"] / 2))
+    with pytest.raises(InvalidParameter, match=r"must lie in the declared range \[0, 0.1\]"):
+        tried(narrow, tmp_path / "narrow")
+
+
+def test_a_trend_by_asymptotic_limits_says_so_and_to_which_probability(tmp_path):
+    """It was SUPPORTED without an end, as means with known ranges are."""
+    few = Sampling(experiment=VALUE, max_trials=512)
+    ranged = replace(along(laws=("uniform",), margin=0.3), sampling=few)
+    build = replace(ranged, knowledge=lambda _cell: Knowledge(asymptotic=True))
+    evidence, _ = tried(build, tmp_path / "unknown")
+    assert evidence.verdict is Verdict.SUPPORTED
+    assert evidence.resolution == resolvable(512, 0.05)
+    assert any("asymptotic" in note for note in evidence.notes)
+    known, _ = tried(ranged, tmp_path / "known")
+    assert known.resolution is None
+    assert not any("asymptotic" in note for note in known.notes)
+
+
+def test_values_outside_their_declared_range_are_refused(by_hand):
+    """Bets on a share that may be 3 have no level: the claim was decided all the same."""
+    known = {"knowledge": lambda _cell: Knowledge(low=0.0, high=1.0)}
+    with pytest.raises(InvalidParameter, match=r"value 3 must lie in the declared range \[0, 1\]"):
+        by_hand(claim(LESS, **known), (0.5, 3.0, 1.0))
+    assert by_hand(claim(LESS, **known), (0.5, 1.0, 1.0))[1].verdict is Verdict.SUPPORTED
+
+
 def test_trends_check_override_and_describe():
     build = along()
     assert "Jonckheere" in build.describe()

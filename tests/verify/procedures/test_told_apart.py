@@ -140,3 +140,11 @@ def test_exchanges_are_those_of_loops_over_symbols_cells_and_trials(drawn):
     ]  # fmt: skip
     expr = d * (sigma + 2 * k) / m
     assert list(exchanged(expr, LETTERS, [*LETTERS, "law"], seen_cells)) == expected
+
+
+def test_an_exchange_that_leaves_a_negative_bound_as_it_is_is_left_out():
+    """It was said to make the bound smaller, and not to be told."""
+    cells = [Seen({"m": 10.0, "d": 4.0, "k": 4.0, "n": 8.0}, np.full(9, -0.9), 0.1)]
+    assert exchanged(-d / m, ["d"], ["k", "n"], cells) == (
+        Apart(symbol="d", told=(), not_told=("n",)),  # -1/10 asks for less, and -8/10 for more
+    )

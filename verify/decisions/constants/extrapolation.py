@@ -71,18 +71,17 @@ def extrapolation_reach(
     for cell in data:
         if cell.role == "calibration":
             continue
-        factors = {}
+        factors = {}  # of the parameters that leave the range, in whatever direction
         for name, direction in directions.items():
             known = [float(c.params[name]) for c in fit_on]
             value = float(cell.params[name])
             up, down = value / max(known), min(known) / value
-            factors[name] = {"up": up, "down": down, "both": max(up, down)}[direction]
-            if max(up, down) <= 1.0:
-                factors[name] = 1.0
+            if max(up, down) > 1.0:
+                factors[name] = {"up": up, "down": down, "both": max(up, down)}[direction]
         beyond = sorted((f for f in factors.values() if f > 1.0), reverse=True)
-        if len(beyond) == 1:
-            name = max(factors, key=lambda key: factors[key])
-            reach[name] = max(reach[name], beyond[0])
+        if len(factors) == 1:
+            ((name, factor),) = factors.items()
+            reach[name] = max(reach[name], factor)
         elif len(beyond) > 1:
             reach["jointly"] = max(reach["jointly"], beyond[1])
     return reach

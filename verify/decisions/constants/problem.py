@@ -269,7 +269,8 @@ def check_generous(problem: Problem, live: Sequence[int]) -> None:
             if c.generous == "choose":
                 continue
             other = {**loose, c.name: c.tight}
-            rises = problem.bound_at(other, cell) > top * (1 + 1e-12)
+            # A bound below zero is no larger where it is the same.
+            rises = problem.bound_at(other, cell) > np.maximum(top * (1 + 1e-12), top * (1 - 1e-12))
             if np.any(rises) or problem.delta(other, cell) > top_delta * (1 + 1e-12):
                 raise InvalidParameter(
                     f"{c.name}: the bound is larger at {c.tight:g} than at its generous end "
