@@ -56,11 +56,15 @@ from trials.clustering.kmeans.assignment import squared_distances
 from trials.clustering.units import divide_by_units, give_back, own_units
 from trials.integers import ZERO
 from trials.kernel import inner_kernel, kernel
+from trials.norms import length
 
 Partition = Callable[[FloatArray, float], IntArray]
 """``(points (m, d), lam) -> labels (m,)``: the fused partition of convex clustering at ``lam``."""
 
 _MAX_BRACKET_STEPS = 2_000
+# Below, squares may have lost digits.  A set of points is measured in its own unit where its
+# coordinates spread less than the length.
+_LEAST_SQUARE, _LEAST_LENGTH = 1e-280, 1e-140
 MAX_PENALTIES = 10**6  # of a grid
 
 
@@ -123,11 +127,11 @@ class KChoice:
 
 @inner_kernel
 def _distance(a: FloatArray, b: FloatArray) -> float:
-    """Euclidean distance of two vectors (d,)."""
+    """Euclidean distance of two vectors (d,), also where the squares vanish."""
     total = 0.0
     for j in range(a.shape[0]):
         total += (a[j] - b[j]) ** 2
-    return float(np.sqrt(total))
+    return float(np.sqrt(total)) if total > _LEAST_SQUARE else length(a - b)
 
 
 @inner_kernel
@@ -172,6 +176,25 @@ def _largest_square(points_t: FloatArray, low: int, high: int, work: FloatArray)
     for i in range(high - low):
         square = max(square, largest[i])
     return square
+
+
+@inner_kernel
+def _own_unit(points_t: FloatArray, low: int, high: int) -> float:
+    """Give the columns low to high - 1 of ``points_t`` (d, m) a unit of their own if they need one.
+
+    Returns the unit, 1 for columns that stay as they are.  Others move to the first of them.
+    """
+    largest = 0.0
+    for j in range(points_t.shape[0]):
+        for i in range(low, high):
+            largest = max(largest, abs(points_t[j, i] - points_t[j, low]))
+    if not 0.0 < largest < _LEAST_LENGTH:
+        return 1.0
+    for j in range(points_t.shape[0]):
+        first = points_t[j, low]
+        for i in range(low, high):
+            points_t[j, i] = (points_t[j, i] - first) / largest
+    return largest
 
 
 @inner_kernel
@@ -226,8 +249,10 @@ def _recovery_batch(
                     for i in range(start, ends[k]):
                         means[k, j] += points_t[j, i]
                     means[k, j] /= counts[k]
-                outer = _keep_outer(points_t, start, ends[k], means[k], work)
-                diameter = math.sqrt(_largest_square(points_t, start, outer, work))
+                unit, outer = _own_unit(points_t, start, ends[k]), ends[k]
+                if unit == 1.0:
+                    outer = _keep_outer(points_t, start, ends[k], means[k], work)
+                diameter = unit * math.sqrt(_largest_square(points_t, start, outer, work))
                 lower[b] = max(lower[b], diameter / counts[k])
             start = ends[k]
         for k in range(n_clusters):

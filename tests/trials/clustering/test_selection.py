@@ -424,3 +424,36 @@ def test_the_rule_of_d1_takes_the_upper_end_of_an_interval_of_one_point():
     lam, interval = interval_lambda(points, [[0, 0, 1, 1]], np.random.default_rng(0))
     assert (interval.lower[0], interval.upper[0]) == (0.5, 0.625)
     assert interval.holds(lam)[0]
+
+
+#: Lengths of tiny sets beside a point at 1: their squares vanish, or lose digits.
+TINY = [2.0**-400, 3e-156, 1.3e-161, 2.0**-700]
+
+
+@pytest.mark.parametrize("unit", TINY)
+def test_a_tiny_cluster_beside_a_large_distance_has_its_own_diameter(unit):
+    """Condition (13) held at penalty 0 for points that differ: their distance was rounded to 0."""
+    points = np.array([[3.0, 1.0], [0.0, 0.0], [1.0, 5.0], [4.0, 2.0]]) * unit
+    points = np.concatenate([points, [[1.0, 1.0]]])
+    found = recovery_interval(points[None], [[0, 0, 0, 0, 1]])
+    widest = max(math.dist(a, b) for a in points[:4] for b in points[:4])
+    assert found.lower[0] == pytest.approx(widest / 4, rel=1e-14, abs=0.0)
+    assert not found.holds(0.0)
+    alone = recovery_interval(points[None], [[0, 1, 2, 3, 4]])
+    closest = min(math.dist(points[i], points[j]) for i in range(5) for j in range(i))
+    assert alone.upper[0] == pytest.approx(closest / 8, rel=1e-14, abs=0.0)
+    assert alone.holds(0.0)
+    assert convex_partition(points, 0.0).tolist() == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("unit", TINY)
+def test_the_silhouette_of_tiny_clusters_beside_a_large_distance_is_that_of_their_shape(unit):
+    points = [[0.0, 0.0], [unit, 0.0], [3.0 * unit, unit], [4.0 * unit, 0.0], [1.0, 1.0]]
+    labels = [0, 0, 1, 1, 2]
+    total = 0.0
+    for i in range(4):
+        far = [math.dist(points[i], points[j]) for j in range(4)]
+        a = sum(far[j] for j in range(4) if labels[j] == labels[i])
+        b = sum(far[j] for j in range(4) if labels[j] != labels[i]) / 2
+        total += (b - a) / max(a, b)
+    assert silhouette([points], [labels])[0] == pytest.approx(total / 5, rel=1e-14)
