@@ -102,8 +102,10 @@ def recovery_window(points: ArrayLike, labels: ArrayLike) -> RecoveryWindow:
             f"labels of shape {owner.shape} must number the clusters of {data.shape[0]} points "
             "0..K-1, none empty"
         )
+    scale_points(data)  # refuses points that spread too far
     groups = [data[owner == j] for j in range(present.size)]
-    means = np.stack([group.mean(axis=0) for group in groups])
+    # Means about the first point: far from the origin means themselves would lose digits.
+    means = np.stack([(group - data[0]).mean(axis=0) for group in groups])
     return RecoveryWindow(
         clusters=tuple(fusion(group) for group in groups), merged=first_merge(means, owner)
     )

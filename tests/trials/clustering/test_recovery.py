@@ -213,3 +213,23 @@ def test_means_that_differ_by_the_least_float_merge_at_a_penalty_below_it():
     least = np.nextafter(0.0, 1.0)
     window = recovery_window([[0.0]] * 4 + [[least]] * 4, [0] * 4 + [1] * 4)
     assert (window.merged.low, window.merged.high) == (0.0, least)
+
+
+@pytest.mark.parametrize("offset", [0.0, 2.0**30, 2.0**40, 2.0**46])
+def test_a_window_far_from_the_origin_is_that_of_the_same_points_at_it(offset):
+    """Means of the points themselves were rounded: at 1e12 the fifth digit of the end was wrong."""
+    points = offset + np.array([0.0, 1.0, 3.0, 50.0, 51.0, 54.25, 90.0, 92.0, 97.5])
+    labels = np.repeat([0, 1, 2], 3)
+    found = recovery_window(points[:, None], labels)
+    exact = [Fraction(x) for x in points.tolist()]
+    means = [sum(exact[3 * j : 3 * j + 3], Fraction(0)) / 3 for j in range(3)]
+    assert found.merged.low <= merges_at(means, [3, 3, 3]) <= found.merged.high
+    assert found.merged.high - found.merged.low <= 1e-7 * found.merged.high
+
+
+def test_means_of_the_largest_numbers_are_finite():
+    """Their sum was infinite, and no point was."""
+    found = recovery_window([[1.5e308], [1.5e308], [1.5e308 + 2.0**1000]], [0, 0, 1])
+    assert found.fused.high == 0.0
+    merged = Fraction(2**1000) / 3  # two means with masses 2 and 1, by `fuses_at`
+    assert found.merged.low <= merged <= found.merged.high
