@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -186,3 +187,38 @@ def test_two_children_are_apart_up_to_the_lower_end_and_more_up_to_a_solve(m, d,
         assert path.n_clusters(event.apart * (1 - 1e-9)) > path.n_clusters(event.upper)
     (together,) = convex_clustering_path([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]]).merges
     assert 0.0 < together.apart < together.lower  # of a solve just below, not of the bracket
+
+
+def line_clusters(values, penalty):
+    """The number of clusters of points on a line, in rational numbers.
+
+    On sorted points the minimiser is the isotonic regression of a_i - lam (2i - m - 1), whose
+    blocks are the clusters.
+    """
+    m, blocks = len(values), []
+    for i, a in enumerate(sorted(map(Fraction, values))):
+        blocks.append([a - Fraction(penalty) * (2 * i + 1 - m), 1])
+        while len(blocks) > 1 and blocks[-2][0] * blocks[-1][1] >= blocks[-1][0] * blocks[-2][1]:
+            total, size = blocks.pop()
+            blocks[-1] = [blocks[-1][0] + total, blocks[-1][1] + size]
+    return len(blocks)
+
+
+@pytest.mark.parametrize("values", [(0, 1), (0, 0, 4), (0, 1, 3), (0, 2, 3, 11), (0, 5, 5, 6, 20)])
+def test_points_some_least_floats_apart_are_one_when_they_are(values):
+    """Breakpoints between two floats were rounded: distinct points were one at penalty 0."""
+    least = np.nextafter(0.0, 1.0)
+    points = np.array(values)[:, None] * least
+    path = convex_clustering_path(points)
+    for p in range(9):
+        # A penalty on a breakpoint is on neither side to rounding.
+        near = [line_clusters(values, p + Fraction(t, 10**6)) for t in (-1, 0, 1)]
+        if p > 0 and len(set(near)) > 1:
+            continue
+        count = line_clusters(values, p)
+        assert path.n_clusters(p * least) == count
+        assert np.unique(path.labels(p * least)).size == count
+        found = path.solve(p * least)
+        assert (found.n_clusters, found.certified) == (count, True)
+    for event in path.merges:
+        assert event.lower <= event.penalty <= event.upper

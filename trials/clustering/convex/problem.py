@@ -27,7 +27,8 @@ class ConvexClustering:
     certificate : the proof, or None.
     certified : whether the independent verifier accepted the certificate.  Then ``labels`` is the
         exact partition of the true minimiser.
-    radius : proved bound on ``sqrt(sum_i |u_i - u*_i|^2)``.
+    radius : proved bound on ``sqrt(sum_i |u_i - u*_i|^2)``, u the centres of the certificate, which
+        are about the first point.  ``centres`` are rounded once more where that point is added.
     reason : the part that could not be proved, else an empty string.
     """
 

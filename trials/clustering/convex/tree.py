@@ -243,15 +243,29 @@ class Tree:
                 node=node,
                 children=nodes.ids,
                 size=round(nodes.total),
-                lower=bracket.lower * unit,
-                penalty=min(bracket.bound, upper) * unit,
-                upper=upper * unit,
-                apart=apart * unit,
+                lower=_rounded_down(bracket.lower, unit),
+                penalty=_rounded_up(min(bracket.bound, upper), unit),
+                upper=_rounded_up(upper, unit),
+                apart=_rounded_down(apart, unit),
                 resolved=bracket.distance(nodes) <= 2.0 * self.tolerance,
                 potentials=bracket.potentials,
                 strength=bracket.strength * unit,
             )
         )
+
+
+def _rounded_up(value: float, unit: float) -> float:
+    """The least float from ``value * unit`` on, for a power of two.
+
+    The product is exact, but not among the least floats.
+    """
+    product = value * unit
+    return product if product / unit >= value else math.nextafter(product, math.inf)
+
+
+def _rounded_down(value: float, unit: float) -> float:
+    """The largest float up to ``value * unit``, for a power of two."""
+    return -_rounded_up(-value, unit)
 
 
 def _unit_potentials(u: FloatArray) -> FloatArray:
