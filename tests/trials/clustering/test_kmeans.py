@@ -595,3 +595,26 @@ def test_the_lower_bound_of_tiny_points_is_in_the_unit_of_their_cost():
     tiny = approximate_kmeans(points * unit, 2, np.random.default_rng(0))
     np.testing.assert_allclose(tiny.lower_bound, one.lower_bound * unit**2, rtol=1e-9)
     np.testing.assert_allclose(tiny.cost, one.cost * unit**2, rtol=1e-9)
+
+
+@pytest.mark.parametrize("shape", [(6, 1, 4), (7, 2, 5), (5, 3, 5)])
+def test_core_points_of_centres_that_coincide_are_core_points_of_each(shape):
+    """With fewer different points than centres, the first of equal centres had all the points."""
+    m, d, k = shape
+    points = np.random.default_rng(3).integers(0, 2, (20, m, 1)) * np.ones(d)
+    fit = spectral_kmeans(points, k, np.random.default_rng(4))
+    nu = fit.part_one.centers @ fit.basis.transpose(0, 2, 1)
+    squares = ((points[:, :, None] - nu[:, None]) ** 2).sum(axis=-1)
+    for b in range(20):
+        sizes = [
+            sum(
+                all(
+                    9.0 * squares[b, i, j] <= squares[b, i, other]
+                    for other in range(k)
+                    if other != j
+                )
+                for i in range(m)
+            )
+            for j in range(k)
+        ]
+        assert fit.core_sizes[b].tolist() == sizes

@@ -74,17 +74,19 @@ def _core_means(
                 for j in range(r):
                     total += (coords[b, i, j] - initial[b, k, j]) ** 2
                 to_center[k] = total
-            k, nearest, second = 0, np.inf, np.inf
-            for other in range(n_clusters):
-                if to_center[other] < nearest:
-                    k, nearest, second = other, to_center[other], nearest
+            nearest, second = np.inf, np.inf
+            for k in range(n_clusters):
+                if to_center[k] < nearest:
+                    nearest, second = to_center[k], nearest
                 else:
-                    second = min(second, to_center[other])
+                    second = min(second, to_center[k])
             # the second nearest decides: with k = 1 there is none and every point is core
             if 9.0 * nearest <= second:
-                core_sizes[b, k] += 1
-                for j in range(d):
-                    centers[b, k, j] += points[b, i, j]
+                for k in range(n_clusters):
+                    if to_center[k] == nearest:  # several where centres coincide with the point
+                        core_sizes[b, k] += 1
+                        for j in range(d):
+                            centers[b, k, j] += points[b, i, j]
         for k in range(n_clusters):
             for j in range(d):
                 if core_sizes[b, k] == 0:
