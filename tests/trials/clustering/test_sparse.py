@@ -633,3 +633,38 @@ def test_clusters_without_a_proof_are_listed():
     assert fit.uncertified.tolist() == []
     proved = np.array([True, False, True, False])
     assert dataclasses.replace(fit, proved=proved).uncertified.tolist() == [1, 3]
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"points": np.zeros((0, 1)), "weights": np.zeros((0, 0)), "labels": []}, r"\(n, d\) with"),
+        ({"points": np.zeros((2, 0)), "offsets": np.zeros((1, 0))}, r"\(n, d\) with"),
+        ({"labels": [0, 2**50]}, r"labels must be \(2,\) whole numbers in 0\.\.1"),
+        ({"labels": np.array([0, 2**63], dtype=np.uint64)}, r"labels must be \(2,\)"),
+        ({"penalty": "a"}, "penalty='a' must be a number or infinity"),
+        ({"penalty": None}, "penalty=None must be"),
+        ({"penalty": [1.0, 2.0]}, "penalty="),
+        ({"penalty": 10**400}, "penalty=1"),
+        ({"penalty": np.nan}, "penalty=nan must be"),
+        ({"penalty": -1.0}, "the penalty >= 0"),
+    ],
+)
+def test_the_verifier_names_what_is_no_proof(changed, message):
+    """A label of 2^50 asked for petabytes, and text and None ended in errors of Python."""
+    proof = {
+        "points": [[0.0], [1.0]], "weights": [[0, 1], [1, 0]], "penalty": 1.0, "labels": [0, 0],
+        "offsets": [[0.5]], "potentials": [[0.0], [0.0]],
+    }  # fmt: skip
+    assert check_sparse_certificate(**proof).valid
+    with pytest.raises(InvalidParameter, match=message):
+        check_sparse_certificate(**{**proof, **changed})
+
+
+@pytest.mark.filterwarnings("error")
+def test_weights_without_decay_are_one_at_the_largest_distance():
+    """The distance overflows, and no decay times infinity was no number."""
+    points = [[0.0] * 400, [1e307] * 400]
+    assert neighbour_weights(points, 1).toarray().tolist() == [[0.0, 1.0], [1.0, 0.0]]
+    far = neighbour_weights(points, 1, decay=5e-324).toarray()
+    assert far.tolist() == [[0.0, np.finfo(float).tiny], [np.finfo(float).tiny, 0.0]]

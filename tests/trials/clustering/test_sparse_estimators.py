@@ -109,6 +109,30 @@ def test_a_number_of_penalties_ends_at_one_that_fuses_every_component(count):
     assert equal.labels_.tolist() == [0, 0, 0]
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize(
+    ("points", "decay", "top"),
+    [
+        # the weight of the outlier's edge vanishes, and no finite penalty fuses it
+        ([[i / 1000] for i in range(800)] + [[9.0]], 4.0, np.inf),
+        ([[0.0], [5e-324], [1e-323]], 0.0, 5e-324),
+        ([[0.0], [1e-322], [2e-322]], 0.0, 1e-322),
+    ],
+)
+def test_a_number_of_penalties_needs_no_floats_between_them(points, decay, top):
+    """The path was refused as one that does not increase."""
+    fit = ConvexClusterpath(2, penalties=9, n_neighbors=1, decay=decay).fit(points)
+    penalties = fit.path_.penalties
+    assert penalties[-1] >= top
+    assert penalties[-1] == fusing_penalty(points, fit._weights(np.array(points)))
+    assert (np.diff(penalties) > 0.0).all()
+    assert 1 <= penalties.size <= 9
+    assert fit.path_.n_clusters[-1] == 1
+    if np.isinf(top):
+        assert penalties.size == 9
+        assert fit.labels_.tolist() == [0] * 800 + [1]
+
+
 def test_given_weights_replace_the_neighbours():
     points = two_groups()
     weights = neighbour_weights(points, 3)

@@ -42,6 +42,7 @@ from trials.checks import (
     plain_array,
     real_array,
     real_between,
+    real_or_infinite,
 )
 from trials.clustering.convex.certificate import (
     SMALLEST_DISTANCE,
@@ -162,17 +163,21 @@ def check_sparse_certificate(
     'the flows of cluster 0 do not fit'
     """
     a = real_array("points", points)
-    if a.ndim != 2 or not np.isfinite(a).all():
-        raise InvalidParameter(f"points.shape={a.shape} must be (n, d), and all entries finite")
+    if a.ndim != 2 or 0 in a.shape or not np.isfinite(a).all():
+        raise InvalidParameter(
+            f"points.shape={a.shape} must be (n, d) with n, d >= 1, and all entries finite"
+        )
     n, d = a.shape
     graph = check_graph(weights, n)
     owner = plain_array("labels", labels)
-    if owner.shape != (n,) or owner.dtype.kind not in "iu" or owner.min(initial=0) < 0:
-        raise InvalidParameter("labels must be (n,) whole numbers >= 0")
+    whole = owner.shape == (n,) and owner.dtype.kind in "iu"
+    if not whole or owner.min() < 0 or owner.max() >= n:
+        raise InvalidParameter(f"labels must be ({n},) whole numbers in 0..{n - 1}")
     owner = owner.astype(np.int64)
     k = int(owner.max()) + 1
     mass = np.bincount(owner, minlength=k).astype(np.float64)
     margin = real_between("margin", margin, 0.0, 1.0)
+    penalty = real_or_infinite("penalty", penalty)
     v = real_array("offsets", offsets)
     y = real_array("potentials", potentials)
     if v.shape != (k, d) or y.shape != (n, d) or (mass == 0.0).any():
@@ -183,7 +188,7 @@ def check_sparse_certificate(
     if not np.isfinite(v).all() or not np.isfinite(y).all() or not penalty >= 0.0:
         raise InvalidParameter("offsets and potentials must be finite, and the penalty >= 0")
     with np.errstate(all="ignore"):
-        return _check_in_units(a, graph, float(penalty), owner, mass, v, y, margin)
+        return _check_in_units(a, graph, penalty, owner, mass, v, y, margin)
 
 
 def _check_in_units(

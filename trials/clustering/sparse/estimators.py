@@ -86,6 +86,19 @@ def _distances(points: FloatArray, centres: FloatArray) -> FloatArray:
     return np.asarray(cdist(points / unit, centres / unit))
 
 
+def _geometric(top: float, count: int) -> FloatArray:
+    """So many increasing penalties up to ``top``, fewer where floats do not tell them apart.
+
+    Tiny weights fuse at an infinite penalty only.  The others then end at 1e308.
+    """
+    if top == 0.0:
+        return np.zeros(1)
+    last = min(top, 1e308)
+    steps = np.geomspace(max(_SMALLEST * last, math.ulp(0.0)), last, count)
+    steps[-1] = top  # also where it is the only one
+    return np.unique(np.minimum(steps, top))
+
+
 class ConvexClustering(_Base):
     r"""Convex clustering at one penalty.
 
@@ -199,10 +212,7 @@ class ConvexClusterpath(_Base):
         grid = self.penalties
         if np.ndim(grid) == 0:
             count = integer_between("penalties", grid, 1)
-            top = fusing_penalty(points, weights)
-            steps = np.geomspace(_SMALLEST * top, top, count) if top > 0.0 else np.zeros(1)
-            steps[-1] = top  # also where it is the only one
-            grid = steps
+            grid = _geometric(fusing_penalty(points, weights), count)
         self.path_ = sparse_convex_clustering_path(
             points,
             grid,

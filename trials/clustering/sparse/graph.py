@@ -165,9 +165,9 @@ def neighbour_weights(
         spread = 2.0 * float(((x - x.mean(axis=0)) ** 2).sum()) / max(n - 1, 1)
         exponent = decay * squares / spread if spread > 0.0 else np.zeros(squares.size)
     else:
-        lengths = data.scale * np.sqrt(squares)
         with np.errstate(over="ignore"):
-            exponent = lengths * (decay * lengths)
+            lengths = data.scale * np.sqrt(squares)
+            exponent = lengths * (decay * lengths) if decay > 0.0 else np.zeros(squares.size)
     w = np.maximum(np.exp(-exponent), np.finfo(np.float64).tiny)
     half = sp.coo_array((w, (low, high)), shape=(n, n))
     return sp.csr_array(half + half.T)
