@@ -8170,8 +8170,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "trials/clustering/kmeans/spectral.py",
-        "k, nearest, second = other, to_center[other], nearest",
-        "k, nearest = other, to_center[other]",
+        "nearest, second = to_center[k], nearest",
+        "nearest = to_center[k]",
         "a centre that was the nearest before does not count as the second",
         "trials/clustering/test_kmeans",
     ),
@@ -11923,7 +11923,7 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "trials/clustering/sparse/estimators.py",
-        "            steps[-1] = top  # also where it is the only one\n",
+        "    steps[-1] = top  # also where it is the only one\n",
         "",
         "one penalty is the smallest of the geometric ones and not the one that fuses",
         "trials/clustering/test_sparse_estimators",
