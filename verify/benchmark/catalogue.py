@@ -134,7 +134,14 @@ def shipped(name: str, options: Mapping[str, Any], context: Context) -> Any:
     InvalidParameter : an option that it does not have, or an oracle without known clusters.
     """
     entry = SHIPPED[name]
-    require_possible(name, options, context.response, clusters_known=context.labels is not None)
+    require_possible(
+        name,
+        options,
+        context.response,
+        clusters_known=context.labels is not None,
+        n_models=_n_models(context),
+        k=context.k,
+    )
     make, known = _estimators()[entry.estimator], _parameters(entry.estimator)
     told = {
         "n_clusters": context.k,
@@ -151,15 +158,31 @@ def shipped(name: str, options: Mapping[str, Any], context: Context) -> Any:
     return method
 
 
+def _n_models(context: Context) -> int:
+    """The number of clusters whose true models are known."""
+    if context.models is None or context.labels is None:
+        return 0
+    return int(context.labels.max()) + 1
+
+
 def require_possible(
-    name: str, options: Iterable[str], response: str, *, clusters_known: bool
+    name: str,
+    options: Iterable[str],
+    response: str,
+    *,
+    clusters_known: bool,
+    n_models: int,
+    k: int,
 ) -> None:
     """Refuse a shipped method every fit of which would fail.
 
+    ``n_models`` is the number of clusters whose true models are known, and ``k`` the number of
+    clusters that the method is told.
+
     Raises
     ------
-    InvalidParameter : an option that it does not have, a loss that it does not have, or an oracle
-        without known clusters.
+    InvalidParameter : an option that it does not have, a loss that it does not have, an oracle
+        without known clusters, or a start near true models that are not known or too few.
     """
     entry = SHIPPED[name]
     _estimators()  # without scikit-learn there is none
@@ -175,6 +198,12 @@ def require_possible(
         )
     if entry.oracle and not clusters_known:
         raise InvalidParameter(f"method {name} needs known clusters; this federation has none")
+    if entry.near is not None and min(n_models, k) < 2:
+        raise InvalidParameter(f"method {name} needs two known clusters and their models")
+    if entry.near is not None and k > n_models:
+        raise InvalidParameter(
+            f"method {name} is told {k} clusters, and {n_models} have a true model to start near"
+        )
 
 
 def near_start(name: str, share: float, context: Context) -> FloatArray:

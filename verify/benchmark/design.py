@@ -71,6 +71,8 @@ class Benchmark:
                         method.options,
                         response_of(cell),
                         clusters_known=draws_clusters(cell),
+                        n_models=0 if "data" in cell else cell["k"],
+                        k=cell["k"] if "data" in cell else cell["k_told"],
                     )
         return replace(self, federations=found, methods=", ".join(m.text for m in methods))
 

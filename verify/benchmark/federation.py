@@ -313,13 +313,17 @@ class _Rows:
     def skewed(
         self, owners: IntArray, table: FloatArray, favoured: FloatArray, skew: float
     ) -> tuple[FloatArray, FloatArray]:
-        """Rows of which those outside the favoured class are drawn again with probability skew."""
+        """Rows of which those outside the favoured class are kept with probability 1 - skew.
+
+        A row that is not kept is drawn again, and a kept one is not asked again.
+        """
         x, y = self.draw(owners, table)
-        for _ in range(8):
-            again = np.flatnonzero((y != favoured) & (self.rng.random(y.size) < skew))
-            if not again.size:
-                break
-            x[again], y[again] = self.draw(owners[again], table)
+        asked = np.arange(y.size)
+        while asked.size:
+            other = y[asked] != favoured[asked]
+            asked = asked[other & (self.rng.random(asked.size) < skew)]
+            if asked.size:
+                x[asked], y[asked] = self.draw(owners[asked], table)
         return x, y
 
 

@@ -105,7 +105,7 @@ def _cost(result: Result) -> Figure:
     """Error against floats, and error against CPU seconds, a point a method and federation."""
     panels = []
     for name, label, of in (
-        ("floats", "floats sent and received (count)", _floats),
+        ("floats", "floats sent and received (count)", floats),
         ("cpu", "CPU seconds of a fit", lambda r: r.means["cpu"]),
     ):
         series = []
@@ -141,7 +141,7 @@ def _cost(result: Result) -> Figure:
 
 def _missing_points(result: Result) -> str:
     """What a point is, and the methods that have none over the floats."""
-    sent = {m: [_floats(r) for _, r in _rows(result, m)] for m in result.benchmark.method_names}
+    sent = {m: [floats(r) for _, r in _rows(result, m)] for m in result.benchmark.method_names}
     silent = [m for m, found in sent.items() if all(x is None for x in found)]
     nothing = [m for m, found in sent.items() if all(x == 0 for x in found)]
     said = "A point is a method on a federation."
@@ -152,6 +152,7 @@ def _missing_points(result: Result) -> str:
     return said
 
 
-def _floats(row: MethodResult) -> float | None:
+def floats(row: MethodResult) -> float | None:
+    """The mean floats that all clients send and get, or None where the method does not say both."""
     up, down = row.means["floats-up"], row.means["floats-down"]
     return None if up is None or down is None else up + down

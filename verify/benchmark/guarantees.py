@@ -107,6 +107,17 @@ def _norms(cell: Mapping[str, Any]) -> float | None:
     return None
 
 
+def _largest_norm(cell: Mapping[str, Any]) -> float | None:
+    """The largest norm of a true model, or None where the layout has no bound of it."""
+    norms = _norms(cell)
+    if norms is not None:
+        return math.sqrt(norms)
+    k = cell["k"]
+    if cell["layout"] == "close-pair" and cell["d"] >= k - 1:  # a simplex of four separations
+        return float(4.0 * cell["separation"] * math.sqrt((k - 1) / (2 * k)))
+    return None
+
+
 def _least_squares(name: str, cell: Mapping[str, Any]) -> Guarantee:
     law = "exact law of least squares"
     # a number of clusters that is told wrongly changes neither a local fit nor an oracle's
@@ -141,7 +152,10 @@ def _ifca(name: str, cell: Mapping[str, Any]) -> Guarantee:
         return Guarantee(place="outside", claim=claim, reason=wrong)
     if cell["sigma"] == 0 or cell["k"] < 2:
         return Guarantee(place="outside", claim=claim, reason="it needs sigma > 0 and k >= 2")
-    norms = _norms(cell)
+    largest = _largest_norm(cell)
+    if largest is None:
+        reason = f"layout={cell['layout']}, whose models have no bound"
+        return Guarantee(place="outside", claim=claim, reason=reason)
     shares = _clients(cell) / cell["m"]
     values = {
         **{name: float(cell[name]) for name in ("m", "n", "d", "k", "sigma")},
@@ -150,7 +164,7 @@ def _ifca(name: str, cell: Mapping[str, Any]) -> Guarantee:
         "p": float(shares.min()),
         "p_max": float(shares.max()),
         "rho": (cell["separation"] / cell["sigma"]) ** 2,
-        "theta_max": 2 * cell["separation"] if norms is None else math.sqrt(norms),
+        "theta_max": largest,
         **HIDDEN,
     }
     try:

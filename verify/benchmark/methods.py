@@ -138,6 +138,10 @@ def parse_method(text: str) -> Method:
         key, equals, values = part.partition("=")
         if not equals or not key.strip().isidentifier() or not values.strip():
             raise InvalidParameter(f"method {text!r:.80}: {part!r} must read option=value")
+        if key.strip() in options:
+            raise InvalidParameter(
+                f"method {text!r:.80}: {key.strip()} is given twice: join its values with |"
+            )
         options[key.strip()] = tuple(_value(v.strip()) for v in values.split("|"))
     if not is_own(name) and name not in SHIPPED:
         raise InvalidParameter(

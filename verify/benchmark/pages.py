@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from trials.checks import InvalidParameter
+from trials.text import spreadsheet_text
 from verify.benchmark.federation import place
-from verify.benchmark.figures import figures
+from verify.benchmark.figures import figures, floats
 from verify.benchmark.metrics import METRICS
 from verify.benchmark.running import FederationResult, MethodResult, Result
 from verify.benchmark.tables import draws_clusters, response_of
@@ -138,16 +139,13 @@ def _best(there: Sequence[FederationResult]) -> str:
         said = f"the trials do not separate {_enumerate(names)}"
     else:
         said = f"{_enumerate(names)} are best and not separated"
-    sent = {
-        name: sum(
-            (r.means["floats-up"] or 0.0) + (r.means["floats-down"] or 0.0)
-            for f in there
-            for r in f.methods
-            if r.method == name
-        )
-        for name in names
+    told = {
+        name: [floats(r) for f in there for r in f.methods if r.method == name] for name in names
     }
-    if min(sent.values()) <= 0:  # a method that sends nothing, or does not say
+    if any(x is None for found in told.values() for x in found):  # a method that does not say
+        return said
+    sent = {name: sum(x or 0.0 for x in found) for name, found in told.items()}
+    if min(sent.values()) <= 0:  # a method that sends nothing
         return said
     least = min(sent, key=sent.__getitem__)
     other = min(value for name, value in sent.items() if name != least)
@@ -269,7 +267,7 @@ def as_csv(result: Result) -> str:
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, fieldnames=list(found[0]), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(found)
+    writer.writerows({k: spreadsheet_text(v) for k, v in record.items()} for record in found)
     return buffer.getvalue()
 
 

@@ -411,11 +411,12 @@ def split(cell: Mapping[str, Any], rng: np.random.Generator) -> Federation:
         table = read(cell["data"], cell["client"], cell["target"], response, cell["digest"])
     judged = _held_out(table.clients, cell["held_share"], rng)
     x, y, c = table.features, table.target, table.clients
-    centre, spread = x[~judged].mean(0), _spread(x[~judged])
+    centre, spread = _moments(x[~judged])
     kept = spread > 0  # a column that is constant in the rows to fit says nothing there
     x = np.column_stack([(x[:, kept] - centre[kept]) / spread[kept], np.ones(len(x))])
     if response == "linear":
-        y = (y - y[~judged].mean()) / (float(_spread(y[~judged])) or 1.0)
+        middle, deviation = _moments(y[~judged])
+        y = (y - float(middle)) / (float(deviation) or 1.0)
     return Federation(
         features=x[~judged],
         responses=y[~judged],
@@ -429,12 +430,17 @@ def split(cell: Mapping[str, Any], rng: np.random.Generator) -> Federation:
     )
 
 
-def _spread(x: FloatArray) -> FloatArray:
-    """The deviation of each column, 0 where it is constant.
+def _moments(x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The mean and the deviation of each column, 0 where it is constant.
 
-    The mean of equal numbers is rounded, so that their deviation is not 0 but some 1e-17.
+    The mean of equal numbers is rounded, so that their deviation is not 0 but some 1e-17.  A
+    column is measured by the power of two at its largest entry, which changes no digit: squares of
+    its own unit might vanish or overflow.
     """
-    return np.asarray(np.where(x.min(0) < x.max(0), x.std(0), 0.0))
+    unit = np.ldexp(1.0, np.frexp(np.abs(x).max(0))[1] - 1)
+    own = x / unit
+    spread = np.where(x.min(0) < x.max(0), own.std(0), 0.0)
+    return np.asarray(own.mean(0) * unit), np.asarray(spread * unit)
 
 
 def _held_out(clients: IntArray, share: float, rng: np.random.Generator) -> np.ndarray[Any, Any]:

@@ -184,8 +184,9 @@ class FederatedEstimator(BaseEstimator):  # type: ignore[misc]
     @available_if(_classifies)
     def predict_proba(self, X: Any, clients: Any = None) -> FloatArray:
         """Probabilities (N, 2) of the two classes."""
-        odds = np.exp(-np.logaddexp(0.0, -self._scores(X, clients)))
-        return np.stack([1.0 - odds, odds], axis=1)
+        scores = self._scores(X, clients)
+        # One less a share near 1 would lose a small share's digits.
+        return np.exp(-np.logaddexp(0.0, np.stack([scores, -scores], axis=1)))
 
     def predict_as(self, X: Any, labels: Any) -> Any:
         """Predict with the models of given clusters: one number, or one a row."""
@@ -224,7 +225,9 @@ class FederatedEstimator(BaseEstimator):  # type: ignore[misc]
                 f"sample_weight has shape {weight.shape} and X has {len(features)} rows: give one "
                 "weight a row"
             )
-        labels, scored = self._places(features, self._responses(target, known=True), clients)
+        responses = self._responses(target, known=True)
+        require_numbers(features, responses, read_rows(clients, len(features)), self._columns())
+        labels, scored = self._places(features, responses, clients)
         found = self._answer(self._products(features[scored], labels[scored]))
         kept = None if weight is None else weight[scored]
         if self._is_classifier():

@@ -38,6 +38,9 @@ from verify.estimators.base import MORE_STARTS, FederatedEstimator, Outcome
 from verify.estimators.ifca import random_starts
 from verify.estimators.losses import client_losses, largest_norm, mean_loss, require_squares
 
+#: The moments are squares of products of X and y.  Their last digits are above the least float.
+_SMALLEST_PRODUCT = 1e-140
+
 
 class MomentDescent(FederatedEstimator):
     """Phase 1: a few anchor clients descend, and groups of their estimates are the models.
@@ -162,6 +165,12 @@ class MomentDescent(FederatedEstimator):
 
     def _options(self, data: ClientData, n_rounds: int) -> DescentOptions:
         require_squares(data)
+        product = float(np.abs(data.features).max() * np.abs(data.responses).max())
+        if 0.0 < product < _SMALLEST_PRODUCT:
+            raise InvalidParameter(
+                f"an entry of X times one of y is at most {product:.3g} in size, and its square "
+                f"would vanish: choose units in which it is at least {_SMALLEST_PRODUCT:g}"
+            )
         spectrum = np.linalg.eigvalsh(data.features.T @ data.features / len(data.responses))
         auto = max(float(spectrum[-1]), np.finfo(float).tiny)
         beta: Any = auto if _is_auto("beta", self.beta) else self.beta

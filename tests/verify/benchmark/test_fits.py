@@ -173,6 +173,7 @@ def test_names_are_taken_apart():
         ("nobody", "unknown method 'nobody'; known: "),
         ("local(3)", "must read option=value"),
         ("local, local", "named twice"),
+        ("ifca(n_init=1, n_rounds=3, n_init=10)", "n_init is given twice: join its values with |"),
         ("local)(", "must read name"),
     ):
         with pytest.raises(InvalidParameter, match=match):

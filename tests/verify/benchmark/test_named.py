@@ -16,7 +16,7 @@ from verify.benchmark import pages
 from verify.benchmark.catalogue import Context, near_start
 from verify.benchmark.contrasts import Estimate
 from verify.benchmark.design import NAMED, Benchmark
-from verify.benchmark.federation import FEDERATION
+from verify.benchmark.federation import FEDERATION, centres
 from verify.benchmark.guarantees import Guarantee, guarantee, requirement
 from verify.benchmark.methods import build, parse_method
 from verify.benchmark.running import FederationResult, MethodResult, Result, run
@@ -186,6 +186,48 @@ def test_no_federation_that_departs_from_the_model_is_inside_a_guarantee_of_reco
         if "row_counts" in change:
             given["row_counts"] = [cell["n"]] * cell["m"]
         assert guarantee(parse_method(name), given).place == "outside"
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"data": "digits"}, "needs two known clusters and their models"),
+        ({"k_told": 3}, "is told 3 clusters, and 2 have a true model to start near"),
+        ({"k_told": 1}, "needs two known clusters and their models"),
+        ({"k": 1}, "needs two known clusters and their models"),
+    ],
+)
+def test_a_start_near_models_that_are_not_there_is_refused_before_the_run(change, told):
+    """Every fit of such a run failed: with an IndexError where more clusters were told."""
+    federation = change if "data" in change else {"m": 20, "d": 4, "k": 2, **change}
+    declared = Benchmark(
+        name="x", question="?", methods="local, ifca-near", federations=(federation,),
+        metric="held-out",
+    )  # fmt: skip
+    with pytest.raises(InvalidParameter, match=f"method ifca-near {told}"):
+        declared.checked()
+
+
+@pytest.mark.parametrize(
+    ("layout", "k"), [("close-pair", k) for k in range(2, 6)] + [("random", 4)]
+)
+def test_inside_the_guarantee_of_ifca_no_model_is_longer_than_two(layout, k):
+    """A close pair of separation 1 has models of up to 2.53, which were taken to be 2 long."""
+    inside = set()
+    for separation in (0.3, 0.7, 0.76, 0.8, 0.9, 1.0):
+        cell = FEDERATION.check(
+            {"m": 40, "n": 500_000, "d": 12, "k": k, "sigma": 0.1, "separation": separation,
+             "layout": layout, "held_out": 1}
+        )  # fmt: skip
+        found = guarantee(parse_method("ifca-near"), cell)
+        longest = max(
+            np.linalg.norm(centres(cell, np.random.default_rng(seed)), axis=1).max()
+            for seed in range(3)
+        )
+        if longest > 2.0 or layout == "random":  # some draw of a random layout is longer
+            assert found.place == "outside"
+        inside.add(found.place)
+    assert ("inside" in inside) is (layout == "close-pair")
 
 
 @pytest.mark.parametrize(("k", "seed"), [(2, 0), (3, 1), (4, 2)])

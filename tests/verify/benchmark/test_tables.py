@@ -357,6 +357,25 @@ def test_a_column_that_is_constant_but_for_rounding_is_left_out(tmp_path, n):
     assert 0 < flat < 12
 
 
+@pytest.mark.parametrize("power", [-700, -1000, 700, 1000])
+def test_the_unit_of_a_column_changes_no_split(tmp_path, power):
+    """Squares of 1e-211 vanish, so that the column was left out, and 1e211 made it zeros."""
+    texts = [
+        "site,age,dose,result\n"
+        + "".join(
+            f"{'abc'[i % 3]},{i * unit!r},{(i * 7) % 5},{(i + (i * i) % 4) * unit!r}\n"
+            for i in range(30)
+        )
+        for unit in (1.0, 2.0**power)
+    ]
+    plain, scaled = (
+        tables.split(cell_of(tmp_path / "rows.csv", text), np.random.default_rng(0))
+        for text in texts
+    )
+    for name in ("features", "responses", "test_features", "test_responses"):
+        assert np.array_equal(getattr(plain, name), getattr(scaled, name))
+
+
 def test_the_clients_of_scikit_learns_digits_have_their_clusters_in_random_order():
     """Equal clusters, two of four clients each.  By chance 16 seeds agree once in 10^12 tries."""
     pytest.importorskip("sklearn")

@@ -2,6 +2,7 @@
 
 import datetime
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -130,6 +131,38 @@ def test_a_gap_in_rows_to_predict_names_their_own_client():
         fit.predict(x, clients=of + 40)
     with pytest.raises(ValueError, match=r"NaN: row 9, column 1$"):
         fit.predict_as(x, 0)
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@pytest.mark.parametrize("gap", [np.nan, np.inf])
+def test_a_gap_in_rows_to_score_is_refused_with_its_own_row(loss, gap):
+    """Classes of such rows were scored as the first one, and a new client's row had another number.
+
+    Half of a new client's rows find its cluster, so the gap may be in either half.
+    """
+    x, y, of = rows()
+    y = y if loss == "squared" else (y > 0).astype(int)
+    fit = fitted(x, y, of, loss=loss)
+    kind = "NaN" if np.isnan(gap) else "infinity"
+    for row in (8, 15, 40):
+        gappy = x.copy()
+        gappy[row, 1] = gap
+        for asked in (of, of + 40, np.where(of == row // 8, of + 40, of)):
+            message = f"contains {kind}: row {row}, client {asked[row]}, column 1$"
+            with pytest.raises(ValueError, match=message):
+                fit.score(gappy, y, clients=asked)
+
+
+def test_a_small_probability_of_the_first_class_keeps_its_digits():
+    """It was one less the other, and so zero from log odds of 37 on: the log loss was infinite."""
+    x = np.array([[1.0], [1.0], [1.0], [-1.0]])
+    fit = estimators.LocalModels(loss="logistic").fit(x, [0, 1, 1, 0])
+    for odds in (-700.0, -40.0, -1.0, 0.5, 30.0, 40.0, 700.0):
+        asked = np.array([[odds / fit.models_[0, 0]]])
+        s = float(fit.decision_function(asked)[0])
+        with mpmath.workdps(400):
+            wanted = [float(1 / (1 + mpmath.exp(mpmath.mpf(sign * s)))) for sign in (1, -1)]
+        np.testing.assert_allclose(fit.predict_proba(asked), [wanted], rtol=1e-13)
 
 
 def test_a_category_without_a_row_is_no_client():

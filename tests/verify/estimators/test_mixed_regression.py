@@ -194,6 +194,26 @@ def test_phases_of_another_kind_are_refused():
             GlobalRound(**phases).fit(x, y, clients=of)
 
 
+@pytest.mark.parametrize("power", [-100, -231, -232, -270, -300])
+def test_tiny_units_change_no_model_or_are_refused(power):
+    """Squares of products of X and y vanished: three groups of anchors became one, in silence."""
+    rng = np.random.default_rng(1)
+    of = np.repeat(np.arange(12), 20)
+    x = rng.standard_normal((len(of), 3))
+    y = (x * TRUTH[of % 2]).sum(axis=1) + 0.05 * rng.standard_normal(len(of))
+    x, y = x / np.abs(x).max(), y / np.abs(y).max()
+    method = MomentDescent(n_rounds=2, random_state=0)
+    models = method.fit(x, y, clients=of).models_.copy()
+    unit = 2.0**power
+    if unit**2 >= 1e-140:
+        found = method.fit(unit * x, unit * y, clients=of).models_
+        np.testing.assert_allclose(found, models, rtol=1e-12)
+    else:
+        message = "its square would vanish: choose units in which it is at least 1e-140$"
+        with pytest.raises(ValueError, match=message):
+            method.fit(unit * x, unit * y, clients=of)
+
+
 def test_one_line_for_too_few_rows_or_clients():
     with pytest.raises(ValueError, match="1 of the clients must have two rows, to be anchors: 0"):
         MomentDescent().fit([[1.0], [2.0], [4.0]], [1.0, 2.0, 3.0], clients=[0, 1, 2])
