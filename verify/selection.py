@@ -74,15 +74,19 @@ def parse_selection(text: str) -> Selection:
 
 
 def spelled(names: Iterable[str]) -> dict[tuple[str, frozenset[tuple[str, Any]]], str]:
-    """Names by what they select (`Selection.key`).  Names that select nothing are left out.
+    """Names by what they select (`Selection.key`).
 
-    >>> spelled(["a.b[m=5,d=10]", "a.b["])[parse_selection("a.b[d=10,m=5.0]").key]
+    Names that select nothing are left out, and those that no run writes, such as ``a.b[m=05]``.
+
+    >>> spelled(["a.b[m=5,d=10]", "a.b[m=05,d=10]", "a.b["])[parse_selection("a.b[d=10,m=5.0]").key]
     'a.b[m=5,d=10]'
     """
     found = {}
     for name in names:
         with suppress(ValueError):
-            found[parse_selection(name).key] = name
+            selection = parse_selection(name)
+            if str(selection) == name:
+                found[selection.key] = name
     return found
 
 

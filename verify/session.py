@@ -27,6 +27,7 @@ from trials.run.executors import Executor
 from trials.run.machine import arithmetic, machine_differences
 from trials.run.provenance import enumerate_few, run_code
 from trials.run.store import RunStore, StoreError
+from trials.run.store.limits import MAX_NAME, is_label
 from verify.commands import repeating
 from verify.deciding import Decided, try_claims
 from verify.decisions.familywise import PAPER_SHARE, Allocation
@@ -111,7 +112,14 @@ def prepare(config: RunConfig, papers: Catalogue | None = None) -> Plan:
     """
     config.check()
     known = catalogue() if papers is None else papers
-    return plan(known, config.claims, PROFILES[config.profile])
+    found = plan(known, config.claims, PROFILES[config.profile])
+    for name in (str(planned.selection) for planned in found.claims):
+        if not is_label(name):  # the store takes no document of this name
+            raise InvalidParameter(
+                f"claim {name!r} must be at most {MAX_NAME} printable characters long, its values "
+                "in full: give fewer values, or shorter ones"
+            )
+    return found
 
 
 def create(directory: Path, config: RunConfig) -> RunStore:
@@ -194,7 +202,7 @@ def execute(
         "summary",
         {
             "title": "Empirical verification of clustered federated learning",
-            "run_id": store.path.parent.name,
+            "run_id": _name_of(store),
             "profile": config.profile,
             "seed": config.seed,
             "executor": executor.kind,
@@ -239,7 +247,7 @@ def summarise_benchmarks(store: RunStore, executor: str, command: str) -> None:
         "summary",
         {
             "title": "Methods of clustered federated learning, compared on the same data",
-            "run_id": store.path.parent.name,
+            "run_id": _name_of(store),
             "seed": store.root_seed,
             "executor": executor,
             "started": known.get("started", now),
@@ -388,6 +396,11 @@ def _put_papers(store: RunStore, papers: Catalogue, prepared: Sequence[Planned])
     ran = {planned.claim.id for planned in prepared}
     for kind, key, body in papers.documents(ran):
         store.put_document(kind, key, body)
+
+
+def _name_of(store: RunStore) -> str:
+    """The name of a run's directory, which may have been given as ``.``."""
+    return os.path.basename(os.path.abspath(store.path.parent))
 
 
 def _now() -> str:

@@ -11,9 +11,11 @@ from typing import Annotated, Any, Required, TypedDict
 from msgspec import Meta
 
 from trials.run.store import RunStore, StoreError
+from verify.evidence import Verdict
 
 #: A number of trials.  A table of 64-bit numbers holds it.
 _Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+_Probability = Annotated[float, Meta(ge=0, le=1)]
 
 
 class _Cell(TypedDict, total=False):
@@ -34,13 +36,13 @@ class _Cell(TypedDict, total=False):
 
 
 class _Evidence(TypedDict, total=False):
-    verdict: Required[str]
+    verdict: Required[Verdict]
     cells: Required[list[_Cell]]
     mark: str
     grade: str
     summary: Required[str]
     error: str
-    level: Required[float]
+    level: Required[_Probability]
     resolution: float | None
     n_trials: Required[_Count]
     n_failed: Required[_Count]

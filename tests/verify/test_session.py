@@ -52,6 +52,27 @@ def test_a_configuration_that_cannot_be_run_is_refused_before_any_work(config, m
         session.prepare(config)
 
 
+def test_a_claim_that_no_document_can_be_named_after_is_refused_before_any_work():
+    """The trials were drawn, and the verdict had no name under which the store would take it."""
+    values = {"m": 1000, "n": 400, "k": 2, "d": 1, "lam": 1.0, "start": "edge"}
+    values |= dict.fromkeys(("ratio", "Delta", "L", "v"), 1.0000000000000002)
+    values |= {"eta": 0.5000000000000001, "alpha": 0.25000000000000006, "cluster": "smallest"}
+    spelled = ",".join(f"{name}={value}" for name, value in values.items())
+    with pytest.raises(InvalidParameter, match="must be at most 200 printable characters long"):
+        session.prepare(RunConfig(claims=(f"ifca.eq30[{spelled}]",)))
+    assert session.prepare(RunConfig(claims=("ifca.eq30[eta=0.5000000000000001]",))).claims
+
+
+def test_a_run_in_the_folder_where_the_user_stands_has_its_name(tmp_path, monkeypatch):
+    """The run of `--output .` was called "" in its report."""
+    (tmp_path / "mine").mkdir()
+    monkeypatch.chdir(tmp_path / "mine")
+    config = RunConfig(claims=CLAIMS[:1])
+    with session.create(Path("."), config) as store, make_executor("serial") as executor:
+        session.execute(store, config, executor)
+        assert summary(store)["run_id"] == "mine"
+
+
 def test_cells_outside_the_theorem_are_refused_before_any_work():
     with pytest.raises(OutsideTheorem, match="closeness"):
         session.prepare(RunConfig(claims=("ifca.cor1[alpha=0.5]",)))

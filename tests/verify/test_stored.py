@@ -61,6 +61,10 @@ ODD = [
     # `export`, `check`, `falsify` and `mutate` called these a fault of cfl-verify
     *({**GOOD, field: 5} for field in ("title", "source", "expected", "identity")),
     {**GOOD, "own_values": {"weaker": 5}},
+    # `resume` called this a fault of cfl-verify, and took a level below 0 for one to spend
+    good(verdict="MAYBE"),
+    good(level=-1.0),
+    good(level=float("nan")),
     good(level="x"),
     good(n_trials="many"),
     good(n_trials=10**30),
@@ -106,6 +110,15 @@ def test_an_odd_claim_is_refused_in_one_line(directory, body):
         told = CliRunner().invoke(application, line)
         assert told.exit_code == exits.USAGE, (line, told.output)
         assert len(told.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("more", [[], ["--sample", "1", "--jobs", "1"]])
+def test_a_claim_that_is_spelled_as_no_run_spells_it_is_passed_over(directory, more):
+    """`05` selects what `5` selects, under which name the run holds nothing: a KeyError."""
+    put(directory, "claim", "ifca.k2-random-as-printed[d=05]", GOOD)
+    told = CliRunner().invoke(application, ["mutate", str(directory), *more])
+    assert told.exit_code == exits.USAGE, told.output
+    assert "has decided none of these claims" in told.stderr
 
 
 def test_a_good_claim_is_read_whole(directory):

@@ -73,7 +73,9 @@ def explain(error: BaseException) -> tuple[int, str]:
     if isinstance(error, known):
         return USAGE, str(error)
     if isinstance(error, OSError):
-        where = f"{os.fsdecode(error.filename)!r}: " if error.filename else ""
+        # The name of a file may be its number.
+        named = isinstance(error.filename, str | bytes | os.PathLike) and error.filename
+        where = f"{os.fsdecode(error.filename)!r}: " if named else ""
         # Each worker has files, and is a process: too many are refused in one of these ways.
         few = error.errno in (errno.EMFILE, errno.ENFILE, errno.EAGAIN)
         return USAGE, f"{where}{error.strerror or error}" + ("; use a smaller --jobs" * few)

@@ -84,6 +84,7 @@ def mutate_run(
         if sample is not None and not claims:  # a worker plans its own claims
             of_run = select(papers, list(decided))
             names = [str(s) for s, claim in of_run if not claim.not_run_at(config.profile)]
+            names = [name for name in names if name in decided]
         else:
             chosen = decided_among(papers, claims, decided, config.profile)
             names = [str(p.selection) for p in chosen]

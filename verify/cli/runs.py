@@ -282,12 +282,20 @@ def copy_run(*, run: str, destination: str, claims_files: Sequence[str]) -> None
         raise StoreError(f"{target}: exists already; name a new directory")
     interruptible()
     with RunStore.open(directory / STORE_NAME, readonly=True) as store:
-        made = not target.exists()
+        made = _make_folder(target)
         try:
-            target.mkdir(parents=True, exist_ok=True)
             store.copy_to(target / STORE_NAME)
         except BaseException:
             if made:
                 shutil.rmtree(target, ignore_errors=True)
             raise
     say(f"copied to {target}")
+
+
+def _make_folder(target: Path) -> bool:
+    """Make a folder, and say whether it is ours: another call may have made it meanwhile."""
+    try:
+        target.mkdir(parents=True)
+    except FileExistsError:
+        return False
+    return True

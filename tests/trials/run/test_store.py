@@ -287,6 +287,28 @@ def test_the_lock_is_that_of_the_run_also_through_a_link(path):
         RunStore.open(path)
 
 
+def test_a_link_reads_the_run_with_its_log(path, tmp_path):
+    """A process that was killed while it folded the log left the first page of the whole file.
+
+    The log lies beside the file, and no log beside the link: there the run was called damaged.
+    """
+    with RunStore.open(path) as store:
+        for block in range(3, 40):
+            store.put_block(TOY, {"mean": 1.0}, block, _block(block))
+        killed = tmp_path / "killed"
+        pages = bytearray(path.read_bytes())
+        log = path.with_name(path.name + "-wal").read_bytes()
+    pages[:100] = path.read_bytes()[:100]
+    killed.write_bytes(pages)
+    killed.with_name("killed-wal").write_bytes(log)
+    link = tmp_path / "elsewhere" / "link"
+    link.parent.mkdir()
+    link.symlink_to(killed)
+    with RunStore.open(link, readonly=True) as store, RunStore.open(path, readonly=True) as whole:
+        assert store.n_blocks() == 41
+        assert store.content_digest() == whole.content_digest()
+
+
 def test_a_run_that_cannot_be_started_leaves_the_name_free(tmp_path):
     path = tmp_path / "new.sqlite"
     lock = tmp_path / "new.sqlite-lock"
@@ -689,6 +711,18 @@ def test_a_table_has_a_number_of_blocks(path, n_blocks):
         store.table(TOY, {"mean": 1.0})
         with pytest.raises(InvalidParameter, match="n_blocks="):
             store.table(TOY, {"mean": 1.0}, n_blocks)
+
+
+def test_a_refused_block_enters_no_cell(path):
+    """A commit is whole or none: the run of a refused one had a cell more."""
+    good, bad = _block(1), np.full(SHAPE, np.nan)
+    with RunStore.open(path) as store:
+        before = store.cells()
+        for params in ({"mean": 4.0}, {"mean": 5.0}):
+            blocks = [NewBlock(TOY, params, 0, good), NewBlock(TOY, {"mean": 6.0}, 0, bad)]
+            with pytest.raises(ValueError, match="is not finite and has no reason"):
+                store.put_blocks(blocks)
+        assert store.cells() == before
 
 
 @pytest.mark.parametrize("seed", [7.9, "7", None])

@@ -717,6 +717,21 @@ def test_a_copy_is_the_run_and_never_overwrites(finished, tmp_path):
     assert "exists already" in refused("copy", directory, tmp_path / "copy")
 
 
+def test_a_copy_that_comes_second_removes_nothing_of_the_first(finished, tmp_path, monkeypatch):
+    """Another copy to the same folder ends just before this one makes it."""
+    directory, _ = finished
+    target, make = tmp_path / "copy", Path.mkdir
+
+    def make_second(path, *given, **more):
+        monkeypatch.setattr(Path, "mkdir", make)
+        invoke("copy", directory, target)
+        return make(path, *given, **more)
+
+    monkeypatch.setattr(Path, "mkdir", make_second)
+    assert "exists already" in refused("copy", directory, target)
+    assert digest_and_evidence(target) == digest_and_evidence(directory)
+
+
 def test_filters_of_list_keep_what_they_name():
     rows = invoke("list", "--verdict", "refuted", "--kind", "UPPER-BOUND").stdout.splitlines()[1:]
     assert rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 from types import SimpleNamespace
 from typing import Any
@@ -377,3 +378,9 @@ def test_a_mistake_of_ours_stays_ours():
 def test_values_of_a_wrong_shape_are_their_authors_and_no_fault_of_the_program():
     told = "mine.error.simulate must return float64 of shape (256, 1)"
     assert explain(WrongValues(told)) == (exits.USAGE, told)
+
+
+def test_an_error_of_an_open_file_is_told_in_one_line():
+    """The system names such a file by its number, which is no path: the error had no exit code."""
+    error = OSError(errno.ENOTDIR, "Not a directory", 3)
+    assert explain(error) == (exits.USAGE, "Not a directory")

@@ -26,7 +26,11 @@ _KINDS = {
 
 
 def beside(path: Path, suffix: str) -> Path:
-    """The file ``<run><suffix>`` next to a run."""
+    """The file ``<run><suffix>`` next to a run, also where ``path`` is a link to it.
+
+    SQLite writes its log beside the file itself.
+    """
+    path = path.resolve()
     return path.with_name(path.name + suffix)
 
 

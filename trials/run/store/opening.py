@@ -48,7 +48,7 @@ def writer_lock(path: Path) -> sqlite3.Connection:
     holder may have opened it already.  It lies beside the run itself, also where ``path`` is a link
     to it.
     """
-    lock = beside(path.resolve(), "-lock")
+    lock = beside(path, "-lock")
     connection = None
     try:
         odd = oddity(lock)

@@ -266,9 +266,9 @@ class RunStore:
         Each is treated, and refused, as `put_block` says.
         """
         keys = [self._cells.key(new.experiment, new.params) for new in blocks]
-        self._cells.register((new.experiment, key) for new, key in zip(blocks, keys, strict=True))
         for new in blocks:
             check_block(new)
+        self._cells.register((new.experiment, key) for new, key in zip(blocks, keys, strict=True))
         placed = list(zip(map(self._cells.get, keys), blocks, strict=True))
         commit_blocks(self._database, placed)
         for cell, new in placed:
