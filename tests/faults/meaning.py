@@ -9893,8 +9893,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "trials/run/store/run_store.py",
-        "        for new in blocks:\n            check_block(new)\n        self._cells.register((new.experiment, key) for new, key in zip(blocks, keys, strict=True))",
-        "        self._cells.register((new.experiment, key) for new, key in zip(blocks, keys, strict=True))\n        for new in blocks:\n            check_block(new)",
+        "            check_block(new)",
+        "            self.register(new.experiment, new.params)\n            check_block(new)",
         "a block that is refused leaves an empty cell in the run",
         "trials/run/test_store",
         missed=True,
