@@ -36,6 +36,8 @@ _MAX_TERMS = 10_000
 #: SciPy's tails of a chi-square serve up to so many samples, and so near the mean beyond: the
 #: deviation is in units of the root of half the samples.
 _FEW, _NEAR = 10_000, 4.0
+#: From so many standard deviations on, the rounding of a square spoils a ratio of two tails.
+_FAR = 1e4
 
 #: Chernoff exponent of the pairwise law: ``P <= exp(-chernoff)`` for ``r = l_-/l_+ >= 1``.
 CHERNOFF_EXPONENT: sp.Expr = (n / 2) * sp.log((1 + r) ** 2 / (4 * r))
@@ -200,12 +202,16 @@ def _saddlepoint_log_probability(ratio: float, n_samples: int) -> float:
     The cumulant generating function :math:`-\frac n2\log(1-2s)(1+2rs)` has its saddlepoint at
     :math:`(r-1)/4r`, where :math:`w^2=n\log((1+r)^2/4r)` and :math:`u=\sqrt n(r-1)/(r+1)`.
     """
-    u = np.sqrt(n_samples) * (ratio - 1.0) / (ratio + 1.0)
+    top = min(ratio, 1e100)  # beyond, the share is one
+    u = np.sqrt(n_samples) * (top - 1.0) / (top + 1.0)
     w = np.copysign(np.sqrt(2.0 * chernoff_exponent(ratio, n_samples)), u)
     tail = float(special.log_ndtr(-w))
     if abs(w) < 1e-2:  # the correction is of order w/n
         return tail
     log_density = -0.5 * w**2 - 0.5 * np.log(2 * np.pi)
+    if w > _FAR:
+        mills = math.sqrt(0.5 * math.pi) * float(special.erfcx(w / math.sqrt(2.0)))
+        return float(log_density + np.log(mills + (1.0 / u - 1.0 / w)))
     return tail + float(np.log1p(np.exp(log_density - tail) * (1.0 / u - 1.0 / w)))
 
 
@@ -222,7 +228,8 @@ def pairwise_probability_mp(ratio: float | mpmath.mpf, n_samples: int, dps: int 
         raise OutsideTheorem(f"ratio={ratio} must be >= 0")
     if ratio == 0 or ratio == mpmath.inf:
         return mpmath.mpf(1 if ratio == 0 else 0)
-    with mpmath.workdps(dps):
+    # The logs of the front factor are of the order of n, and its exponential has their error.
+    with mpmath.workdps(dps + len(str(n_samples)) + 5):
         a = mpmath.mpf(n_samples) / 2
         x = 1 / (1 + mpmath.mpf(ratio))
         if x > mpmath.mpf("0.5"):
@@ -233,7 +240,8 @@ def pairwise_probability_mp(ratio: float | mpmath.mpf, n_samples: int, dps: int 
             - 2 * mpmath.loggamma(a)
             + mpmath.loggamma(2 * a)
         )
-        return mpmath.exp(log_front) * mpmath.hyp2f1(2 * a, 1, a + 1, x)
+        # Near x = 1/2 the terms fall within some roots of n.
+        return mpmath.exp(log_front) * mpmath.hyp2f1(2 * a, 1, a + 1, x, maxterms=10**7)
 
 
 def chernoff_exponent(ratio: float, n_samples: int) -> float:
@@ -352,4 +360,40 @@ def binomial_log_cdf(count: int, n_trials: int, success: float) -> float:
         term *= i / (n_trials - i + 1) * (1.0 - success) / success
         total += term
         i -= 1
-    return float(scipy.stats.binom.logpmf(count, n_trials, success) + np.log(total))
+    return float(_log_binomial_mass(count, n_trials, success) + np.log(total))
+
+
+def _log_binomial_mass(count: int, n_trials: int, success: float) -> float:
+    r"""Log of ``P(Bin(n, q) = count)`` for ``count < n`` and 0 < q < 1.
+
+    SciPy takes the difference of log-factorials, whose rounding grows with n.  Beyond `LARGE`
+    trials Stirling's series cancels their large terms (Loader 2000): with
+    :math:`\phi(t)=(1+t)\log(1+t)-t` and Stirling's error :math:`\delta` the log is
+
+    .. math:: -nq\,\phi\Bigl(\frac{k-nq}{nq}\Bigr)-n(1-q)\,\phi\Bigl(\frac{nq-k}{n(1-q)}\Bigr)
+              +\delta(n)-\delta(k)-\delta(n-k)+\frac12\log\frac n{2\pi k(n-k)}.
+    """
+    if n_trials <= LARGE:
+        return float(scipy.stats.binom.logpmf(count, n_trials, success))
+    if count == 0:
+        return n_trials * math.log1p(-success)
+    mean, others = n_trials * success, n_trials * (1.0 - success)
+    rest = n_trials - count
+    log = -mean * _above_line((count - mean) / mean) - others * _above_line((mean - count) / others)
+    log += _stirling_error(n_trials) - _stirling_error(count) - _stirling_error(rest)
+    return log + 0.5 * (math.log(n_trials / rest) - math.log(2.0 * math.pi * count))
+
+
+def _above_line(t: float) -> float:
+    """(1 + t) log(1 + t) - t for t > -1, without cancellation near 0."""
+    if abs(t) > 0.1:
+        return (1.0 + t) * math.log1p(t) - t
+    return t * t * sum((-t) ** i / ((i + 1) * (i + 2)) for i in range(16))
+
+
+def _stirling_error(n: int) -> float:
+    """log n! less Stirling's formula, for n >= 1."""
+    if n < 20:
+        return math.lgamma(n + 1.0) - (n + 0.5) * math.log(n) + n - 0.5 * math.log(2.0 * math.pi)
+    b = 1.0 / n
+    return b * (1.0 / 12 - b * b * (1.0 / 360 - b * b * (1.0 / 1260 - b * b / 1680)))

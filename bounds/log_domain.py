@@ -181,7 +181,8 @@ def evaluate_log_along(
 @lru_cache(maxsize=4096)
 def _exact(expr: sp.Expr) -> LogNumber:
     """A rational or a float of any size."""
-    value = mpmath.mpf(expr.p) / expr.q if expr.is_Rational else mpmath.mpf(str(expr))
+    # The text of a float has fifteen digits only.
+    value = mpmath.mpf(expr.p) / expr.q if expr.is_Rational else mpmath.mpf(expr)
     if value == 0:
         return LogNumber.of(0.0)
     log = float(mpmath.log(abs(value)))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import special, stats
 
 from bounds import gaussian as exact
 from bounds.statement import OutsideTheorem, evaluate
@@ -406,3 +406,48 @@ def test_a_float_that_is_whole_counts_as_a_number_of_samples():
     assert exact.pairwise_log_probability(0.5, 9.0) == exact.pairwise_log_probability(0.5, 9)
     with pytest.raises(OutsideTheorem, match="must be an integer"):
         exact.pairwise_log_probability(0.5, 9.5)
+
+
+@pytest.mark.parametrize(
+    ("count", "n", "success"),
+    [(10, 10**9, 1e-7), (10, 10**15, 1e-13), (10, 10**18, 1e-16), (0, 10**18, 1e-18)],
+)
+def test_a_binomial_tail_of_a_huge_number_of_trials_keeps_its_digits(count, n, success):
+    """The sum itself in 60 digits.  Log-factorials of 10^15 are rounded to whole numbers."""
+    with mpmath.workdps(60):
+        q = mpmath.mpf(success)
+        term = total = (1 - q) ** n
+        for i in range(1, count + 1):
+            term *= mpmath.mpf(n - i + 1) / i * q / (1 - q)
+            total += term
+        expected = float(mpmath.log(total))
+    assert exact.binomial_log_cdf(count, n, success) == pytest.approx(expected, rel=1e-13)
+
+
+@pytest.mark.parametrize(("count", "n"), [(400_000, 10**6 + 1), (30, 10**6 + 7), (999_900, 10**6)])
+def test_binomial_tails_of_a_million_trials_are_those_of_beta_functions(count, n):
+    """P(Bin(n, q) <= k) is an incomplete beta function, for common and for rare failures."""
+    success = (count + 5.0 * math.sqrt(count * (n - count) / n)) / n
+    expected = float(np.log(special.betainc(n - count, count + 1, 1.0 - success)))
+    assert exact.binomial_log_cdf(count, n, success) == pytest.approx(expected, abs=1e-7)
+
+
+@pytest.mark.parametrize(("ratio", "n"), [(1e9, 10**18), (1e300, 10**16), (1e300, 10**18)])
+def test_preferences_of_huge_samples_are_just_below_chernoffs_bound(ratio, n):
+    """Their log is that bound's less log w and a constant, which its own rounding hides."""
+    found = exact.pairwise_log_probability(ratio, n)
+    with mpmath.workdps(60):
+        r = mpmath.mpf(ratio)
+        bound = -mpmath.mpf(n) / 2 * mpmath.log((1 + r) ** 2 / (4 * r))
+        assert found == pytest.approx(float(bound), rel=1e-14)
+
+
+@pytest.mark.parametrize(("n", "digits"), [(10**6, 6), (10**4, 5), (10**5, 20)])
+def test_the_probability_has_the_digits_that_are_asked_for(n, digits):
+    """The two models are preferred alike at the ratio 1, and P(r) + P(1/r) = 1."""
+    half = exact.pairwise_probability_mp(1.0, n, digits)
+    assert abs(half - mpmath.mpf("0.5")) <= mpmath.mpf(10) ** -digits
+    with mpmath.workdps(60):
+        r = 1 + mpmath.mpf(1) / 1024
+        fine, coarse = (exact.pairwise_probability_mp(r, n, each) for each in (50, digits))
+        assert abs(fine - coarse) <= 10 * fine * mpmath.mpf(10) ** -digits

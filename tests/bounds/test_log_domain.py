@@ -241,3 +241,17 @@ def test_a_difference_of_close_numbers_beyond_the_floats_keeps_its_digits(bits, 
     assert found.sign == sign
     assert found.log == pytest.approx(expected, rel=1e-14)
     assert (LogNumber(sign, 1000.0) + LogNumber(-sign, 1000.0)).sign == 0
+
+
+@pytest.mark.parametrize("value", [0.1 + 0.2, 2.0**53 - 1, -1.0 / 3.0, 5e-324, 1.7e308])
+def test_a_float_of_an_expression_keeps_all_of_its_digits(value):
+    """SymPy prints fifteen digits of a float, and 0.1 + 0.2 needs seventeen."""
+    assert float(evaluate_log(sp.Float(value), {})) == pytest.approx(value, rel=1e-12)
+    if abs(math.log(abs(value))) < 690:
+        assert float(evaluate_log(sp.Float(value), {})) == value
+        assert float(evaluate_log(x * value, {"x": 1.0})) == value
+
+
+def test_a_condition_at_a_whole_size_sees_the_last_digit_of_a_float():
+    whole = 2.0**53 - 1
+    assert LogNumber.of(whole) <= evaluate_log(sp.Float(whole), {})

@@ -1576,7 +1576,7 @@ MEANINGS: tuple[Meaning, ...] = (
         missed=True,
     ),
     Meaning(
-        "trials/methods/pacfl.py",
+        "trials/methods/trees.py",
         "rank[np.argsort(begins)] = np.arange(len(begins))",
         "rank[:] = np.argsort(begins)",
         "three or more clusters are numbered by the inverse order",

@@ -120,7 +120,9 @@ def _leaves(tree: Tree) -> Iterator[Any]:
 def _is_bounded(tree: Tree, bound: float) -> bool:
     """Whether the parameters are finite and of norm at most ``bound``."""
     with np.errstate(over="ignore", invalid="ignore"):
-        return bool(sum(np.sum(np.square(x)) for x in _leaves(tree)) <= bound**2)
+        # In double precision: a square of single precision overflows from 1.8e19 on.
+        squares = (np.sum(np.square(x, dtype=np.float64)) for x in _leaves(tree))
+        return bool(sum(squares) <= bound**2)
 
 
 def _check_starts(starts: Sequence[Tree]) -> list[Tree]:

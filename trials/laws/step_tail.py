@@ -64,6 +64,7 @@ _ROUNDING = 1e-9
 _SPARE = 3.0  # the exponents are chosen for the share over so many units of log probability
 _CANDIDATES = (-1.0, -2.0, -4.0, -7.0, -12.0, -20.0, -40.0, -80.0, -160.0)
 _LARGEST_BOUND = 1e100  # its square is finite
+_NO_SPREAD = 1e-200  # of a square, over that of its mean: nothing but the mean is left
 # Newton's steps to an exponent: the ends of y, the size of the last step, and their number.  About
 # its square is left after it, and costs the square of that times the limit's own exponent.
 _FIRST, _LAST, _NEAR_ENOUGH, _NEWTON_STEPS = math.log(1e-9), math.log(1e6), 1e-3, 40
@@ -243,9 +244,9 @@ def _norm_tail(
     """
     _low, high, log_weight = intervals
     distance = distance[..., None]
-    with np.errstate(invalid="ignore"):  # no distance times an endless interval
+    with np.errstate(invalid="ignore"):  # no distance, or no noise, times an endless interval
         mean = np.where(distance > 0, distance * farthest, 0.0)
-    along = (a * sigma) ** 2 * high
+        along = (a * sigma) ** 2 * high
     across = a**2 * (distance**2 + sigma**2) * high
     log_tail = _log_chernoff(mean, along, across, dimension - 1, bound[..., None])
     total = np.logaddexp.reduce(log_weight + log_tail, axis=-1)
@@ -539,7 +540,8 @@ def _log_chernoff(
 
     ``along`` is :math:`s^2`, ``across`` is c.  At the best exponent t the derivative of the
     moment's log is :math:`b^2`.  Every t gives a valid limit.  A bound beyond the range of its
-    square is replaced by a smaller one, whose limit is larger.
+    square is replaced by a smaller one, whose limit is larger.  A number without a spread, of one
+    coordinate without noise, is above the bound or never.
     """
     square = np.minimum(bound, _LARGEST_BOUND) ** 2
     mean, along, across, square = np.broadcast_arrays(mean, along, across, square)
@@ -550,6 +552,14 @@ def _log_chernoff(
         return out
     if dof == 0:
         across = np.zeros_like(across)
+        fixed = along <= _NO_SPREAD * mean * mean
+        if fixed.any():
+            above = mean * (1.0 + _ROUNDING) >= np.sqrt(square)
+            out[usable] = np.where(fixed & ~above, -np.inf, 0.0)
+            usable[usable] = ~fixed
+            mean, along, across, square = (each[~fixed] for each in (mean, along, across, square))
+            if not mean.size:
+                return out
     scaled = _Scaled.of(mean, along, across, dof)
     more = square / scaled.largest - scaled.slope_at_zero
     t = scaled.exponent(lambda u, p, q: (scaled.rise(u, p, q), scaled.bend(p, q)), more)

@@ -44,6 +44,7 @@ from trials.laws.pairwise import log_tail, margin, tail_draw
 
 _DRAW_ALL = 0.5
 _LOG_2 = math.log(2.0)
+_PIVOT = 1e-15  # of a diagonal entry: what is left below it is rounding
 _SURE = 800.0  # exp(-746) is the smallest float above zero; the rest pays for rounding
 
 
@@ -71,16 +72,16 @@ def _bartlett_row(i: int, n: int, rng: np.random.Generator, row: FloatArray) -> 
 def _cholesky_from(factor: FloatArray, start: int) -> None:
     """Factorise the trailing block of a matrix (k, k) in place: its lower Cholesky factor.
 
-    A pivot that was rounded below zero counts as zero.
+    A pivot within rounding of zero counts as zero: its root would be far above rounding.
     """
     k = factor.shape[0]
     for i in range(start, k):
         for j in range(start, i + 1):
-            value = factor[i, j]
+            value = whole = factor[i, j]
             for c in range(start, j):
                 value -= factor[i, c] * factor[j, c]
             if i == j:
-                factor[i, i] = math.sqrt(max(value, 0.0))
+                factor[i, i] = math.sqrt(value) if value > _PIVOT * whole else 0.0
             else:
                 factor[i, j] = value / factor[j, j] if factor[j, j] > 0.0 else 0.0
     for i in range(start, k):
@@ -403,6 +404,36 @@ def _possible(alive: IntArray, own: int, tail: FloatArray) -> IntArray:
 
 
 @inner_kernel
+def _holds(models: IntArray, model: int) -> bool:
+    i = 0
+    while i < models.size and models[i] != model:
+        i += 1
+    return bool(i < models.size)
+
+
+@inner_kernel
+def _first_of_ties(models: IntArray, cov: FloatArray, sigma: float, kept: int) -> IntArray:
+    """The models without those whose loss is certain to be that of a smaller index.
+
+    Without noise the losses of models at opposite places of the centre are equal.  Rounding would
+    choose between them.  The model ``kept`` stays in any case, -1 for none.
+    """
+    if sigma > 0.0:
+        return models
+    found = np.empty(models.size, np.int64)
+    count = 0
+    for j in models:
+        first = True
+        for i in models:
+            if j != kept and i < j and cov[i, j] == -cov[j, j] and cov[i, i] == cov[j, j]:
+                first = False
+        if first:
+            found[count] = j
+            count += 1
+    return found[:count]
+
+
+@inner_kernel
 def _draw_movers(
     theta: FloatArray,
     centre: FloatArray,
@@ -445,17 +476,22 @@ def _draw_movers(
     possible = _possible(alive, own, tail)
     _loss_covariance(theta, centre, sigma, possible, cov)
     if total >= _DRAW_ALL:
+        choices = _first_of_ties(possible, cov, sigma, -1)
         counts[own] = 0
-        _draw_every_client(cov, possible, left, n, rng, counts)
+        if choices.size == 1:
+            counts[choices[0]] = left
+        else:
+            _draw_every_client(cov, choices, left, n, rng, counts)
         return True
+    choices = _first_of_ties(possible, cov, sigma, own)
     for j in possible:
         if j == own or left == 0:
             continue
         picked = rng.binomial(left, min(tail[j] / total, 1.0))
         total -= tail[j]
         left -= picked
-        if picked > 0:
-            _draw_candidates(cov, possible, own, j, margins[j], roots[j], picked, n, rng, counts)
+        if picked > 0 and _holds(choices, j):  # of a tie the smaller index is taken
+            _draw_candidates(cov, choices, own, j, margins[j], roots[j], picked, n, rng, counts)
     return True
 
 
@@ -623,7 +659,7 @@ def count_joining(
         plain = plain and margins[a] > -math.inf  # false for no number
     if not plain:
         return label_counts(theta, theta_star, sizes, sigma, n, max_candidates, rng, counts)
-    cov, factor, bartlett = np.empty((k, k)), np.empty((k, k)), np.empty((k, k))
+    cov = np.empty((k, k))
     for a in range(1, k):
         x = margins[a]
         # The limit of `_log_tail_limit`, at the exact margin.
@@ -640,7 +676,10 @@ def count_joining(
             counts[a, 0] = left
             continue
         _loss_covariance(theta, theta_star[a], sigma, alive, cov)
-        _conditional_factor(cov, _pair_first(alive, a, ZERO), x, roots[a], factor)
+        choices = _first_of_ties(alive, cov, sigma, a)
+        factor = np.empty((choices.size, choices.size))
+        bartlett = np.empty((choices.size, choices.size))
+        _conditional_factor(cov, _pair_first(choices, a, ZERO), x, roots[a], factor)
         for _ in range(left):
             if _takes_rival(factor, x, n, rng, bartlett):
                 counts[a, 0] += 1

@@ -115,6 +115,7 @@ class Mixture:
 
 
 _MAX_FLOATS = 2**31  # 16 GiB: more is refused, not swapped
+_LEAST_SHARE = 1e-300  # of a cluster, whose inverse is in the range of floats
 _LEAST_LENGTH = 1e-140  # of a vector whose squares are exact
 _LOG_RARE = math.log(1e-4)  # of draws of 0/1 vectors that are all different
 _K = Integer(1, MAX_DRAWN, why="clusters are listed")
@@ -146,6 +147,8 @@ def fractions(k: int, p_min: float | None = None, profile: str = "equal") -> Flo
         return np.array([smallest] + [(1.0 - smallest) / (k - 1)] * (k - 1))
     if profile == "one-large":
         return np.array([smallest] * (k - 1) + [1.0 - (k - 1) * smallest])
+    if smallest < _LEAST_SHARE:
+        raise InvalidParameter(f"p_min={p_min} must be >= {_LEAST_SHARE:g} for geometric clusters")
     # the neighbours' ratio: smallest * sum(ratio^j) = 1, so that smallest * ratio^(k - 1) < 1
     low, high = 1.0, min(smallest ** (-1.0 / (k - 1)) * (1.0 + 1e-12), 1e308)
     for _ in range(200):

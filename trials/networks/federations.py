@@ -53,8 +53,9 @@ class Federation:
         if columns is not None:
             rows = np.take_along_axis(rows, columns, axis=1)
         x = self.pixels[rows]
+        turns = self.turns[clients] % 4
         for turn in range(1, 4):
-            turned = self.turns[clients] == turn
+            turned = turns == turn
             if turned.any():
                 x[turned] = np.rot90(x[turned], turn, axes=(-2, -1))
         return x.astype(np.float32) / np.float32(255.0), self.labels[rows]

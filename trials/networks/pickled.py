@@ -77,7 +77,8 @@ def read_pickled(content: bytes, name: str) -> dict[str, Any]:
 
     Returns
     -------
-    Text -> number, text, list, dictionary or array.  Texts of Python 2 are read as Latin-1.
+    Text -> number, text, list, dictionary or array.  Lists and dictionaries inside hold no
+    arrays.  Texts of Python 2 are read as Latin-1.
 
     Raises
     ------
@@ -226,7 +227,11 @@ def _set_state(target: Any, state: tuple[Any, ...]) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """The value with arrays for their stand-ins, in the first two levels, where arrays may be."""
+    """The value with arrays for their stand-ins, in the first two levels, where arrays may be.
+
+    Deeper ones are refused, each container being looked at once: a short file can name one in
+    many places, and in itself.
+    """
     if isinstance(value, dict):
         return {key: _finished(part) for key, part in value.items()}
     return _finished(value)
@@ -239,4 +244,12 @@ def _finished(value: Any) -> Any:
         return value.value
     if isinstance(value, _Name | _Dtype):
         raise _Unreadable("holds a name where a value must be")
+    inside, seen = [value], set()
+    while inside:
+        part = inside.pop()
+        if isinstance(part, _Array | _Name | _Dtype):
+            raise _Unreadable("holds an array or a name inside a list or dictionary")
+        if isinstance(part, dict | list | tuple) and id(part) not in seen:
+            seen.add(id(part))
+            inside.extend(part.values() if isinstance(part, dict) else part)
     return value

@@ -91,3 +91,21 @@ def test_half_of_the_clients_take_two_iterations_for_one_and_subsets_go_on(drawn
     assert halves[-8:] == [2 * i for i in range(1, 9)]
     assert np.isfinite([found[f"subset_{i}"] for i in range(1, 9)]).all()
     assert found["subset_8"] < found["subset_1"]
+
+
+def test_a_run_that_diverges_before_it_has_spent_its_budget_ends_the_trial():
+    """A step of three times the stable one.  Once settled, a round is cheaper: it takes more.
+
+    The run that sends one model diverges on the way to the budget and sends nothing from then on.
+    The trial doubled its iterations for ever.
+    """
+    cell = paired.COMMUNICATION.check(
+        {**CELL, "m": 4, "n": 40, "n_shared": 0, "closeness": 0.01, "sigma": 0.1, "gamma": 3.0,
+         "T": 30, "stable_after": 1}
+    )  # fmt: skip
+    row = paired.COMMUNICATION.simulate(cell, np.random.default_rng(1), 1)[0]
+    found = dict(zip(paired.COMMUNICATION.columns, row, strict=True))
+    assert np.isfinite(row).all()
+    stable = [found[f"stable_{i}"] for i in range(1, 9)]
+    assert stable[-1] == stable[-2] > 1e10  # its last bounded models
+    assert found["plain_1"] < 1e3 < found["plain_8"]

@@ -55,3 +55,10 @@ def test_no_step_size_fits_exactly_where_the_intervals_of_two_clusters_are_apart
     apart = np.maximum(low, other_low) > np.minimum(high, other_high)
     assert 0 < apart.sum() < 200
     np.testing.assert_array_equal(none, apart)
+
+
+def test_a_model_at_its_optimum_without_noise_allows_every_step_size():
+    """|u - c g| = 0 for every c: 0/0 had been the ends of its interval."""
+    params = STEP_SIZES.check({"sigma": 0.0, "alpha": 0.5, "m": 10, "n": 5, "d": 3})
+    found = STEP_SIZES.simulate(params, np.random.default_rng(0), 3)
+    assert found.tolist() == [[0.0, 0.0, np.inf, 0.0, np.inf]] * 3

@@ -182,3 +182,17 @@ def test_a_step_cannot_come_closer_than_what_no_jump_moves():
     for bound in (0.0, 0.5 * after.min()):
         least, most = map(math.exp, sc.log_tail_of_a_step(cell, float(bound)))
         assert (least, most) == (pytest.approx(right, rel=1e-9), 1.0)
+
+
+def test_a_step_without_noise_is_certain_up_to_its_labels():
+    """Without noise the trials' step is one number where every label is right."""
+    cell = sc.SC_STEP.check({**CELL, "k": 2, "v": 0.0, "eta": 1e-6, "rare": 0.7})
+    after = sc.SC_STEP.simulate(cell, np.random.default_rng(2), 20)
+    after = after[:, sc.SC_STEP.columns.index("after")]
+    assert np.ptp(after) == 0.0
+    wrong = wrong_label(sc.gap(cell), 1e-6, cell["n"], 2)
+    right = (1.0 - wrong) ** cell["m"]
+    for share, tail in ((0.999, 1.0), (1.001, 0.0)):
+        least, most = map(math.exp, sc.log_tail_of_a_step(cell, float(share * after[0])))
+        assert least == pytest.approx(right * tail, rel=1e-9)
+        assert most == pytest.approx(min(1.0, tail + 1.0 - right), abs=1e-9)

@@ -296,3 +296,20 @@ def test_the_accuracy_is_the_share_of_classes_with_the_largest_score():
     network = {"W1": unit, "b1": none, "W2": unit, "b2": none}
     assert accuracy(network, (unit, np.array([0, 1, 2]))) == 1.0
     assert accuracy(network, (unit, np.array([0, 2, 1]))) == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_a_large_model_in_single_precision_is_not_lost_to_its_own_square(kind):
+    """1e21 is below the bound of 1e30, and its square is beyond single precision."""
+    model = Model(
+        init=lambda rng: np.zeros(1, kind),
+        loss=lambda theta, y: float(np.abs(theta - y).max()),
+        gradient=lambda theta, y: theta - y,
+    )
+    found = run_ifca_functions(
+        model=model, clients=[np.zeros(1, kind)], k=1, step_size=0.5, n_iterations=2,
+        rng=np.random.default_rng(0), starts=[np.full(1, 1e21, kind)], divergence_bound=1e30,
+    )  # fmt: skip
+    assert found.status == RunStatus.COMPLETED
+    assert float(found.models[0][0]) == pytest.approx(2.5e20, rel=1e-6)
+    np.testing.assert_allclose(found.losses, [1e21, 5e20], rtol=1e-6)

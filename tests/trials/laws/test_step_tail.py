@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, special, stats
 
-from bounds.gaussian import pairwise_log_probability, pairwise_ratio
+from bounds.gaussian import chi_square_log_above, pairwise_log_probability, pairwise_ratio
 from trials.checks import InvalidParameter
 from trials.experiments.ifca.step import STEP, TRAJECTORY
 from trials.laws.step_tail import (
@@ -343,3 +343,17 @@ def test_all_clusters_together_keep_the_probability_of_a_run(k: int) -> None:
             low, high = (low, bound) if holds else (bound, high)
         assert high < 0.2
         assert log_total - 2.0 < log_step_tail(s, 0.0, high) <= log_total
+
+
+@pytest.mark.parametrize("n", [1, 10, 10_000])
+@pytest.mark.parametrize("distance", [1e-30, 1.0, 1e30])
+@pytest.mark.parametrize("sigma", [0.0, 1e-300])
+def test_a_gradient_of_one_coordinate_without_noise_has_a_chi_square_length(n, distance, sigma):
+    """It is 2 K |u| / n with K of n degrees of freedom: nothing else is random."""
+    for share in (0.01, 0.5, 1.0, 1.5, 3.0, 30.0):
+        exact = chi_square_log_above(n, share * n)
+        found = log_gradient_tail(n, 1, distance, sigma, 2.0 * distance * share)
+        assert exact <= found + 1e-6
+        assert found <= 0.0
+        if share > 1.0 and n > 1:  # K is cut into intervals, coarse ones far from its mean
+            assert found <= 0.5 * chi_square_log_above(n, share * (1.0 - 1.0 / math.sqrt(n)) * n)

@@ -355,3 +355,71 @@ def test_the_angle_of_the_pair_that_decides_has_its_beta_law():
             _conditional_bartlett(margin, n, rng, factor)
             squares[i] = factor[1, 0] ** 2 / (factor[1, 0] ** 2 + factor[1, 1] ** 2)
         assert abs(squares.mean() - 1 / n) < 5 * 0.36 / np.sqrt(draws)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_without_noise_opposite_models_tie_and_the_first_is_taken(seed):
+    """Models at c + u and c - u have one loss for a client at c: argmin takes the smaller index.
+
+    The numbers are multiples of 1/8, so that the losses are equal without rounding.
+    """
+    rng = np.random.default_rng(seed)
+    for _ in range(60):
+        centre, own = rng.integers(-8, 9, 2) / 8, int(rng.integers(4))
+        u = rng.integers(1, 9, 2) / 8
+        order = rng.permutation(4)
+        theta, theta_star = np.empty((4, 2)), rng.integers(40, 80, (4, 2)) / 8.0
+        theta[order] = [centre + u, centre - u, centre + 9.0, centre - 11.0]
+        theta_star[own] = centre
+        sizes = np.ones(4, np.int64)
+        sizes[own] = 20
+        counts = draw_counts(theta, theta_star, sizes, 0.0, 3, seed)
+        assert counts[own, min(order[:2])] == 20, (theta, theta_star)
+
+
+def test_rivals_that_tie_share_no_clients():
+    """The own model is nearest for most clients, and two opposite rivals tie behind it."""
+    theta_star = np.zeros((3, 2))
+    theta_star[1:] = [[90.0, 0.0], [0.0, 90.0]]
+    theta = np.array([[0.0, 1.0], [1.5, 0.0], [-1.5, 0.0]])
+    counts = draw_counts(theta, theta_star, [20_000, 1, 1], 0.0, 3, 5)
+    assert counts[0, 2] == 0
+    chance = math.exp(float(pw.log_misidentification_probability(1.0, 0.0, 2.25, 0.0, 3)))
+    assert stats.binomtest(int(counts[0, 1]), 20_000, chance).pvalue > LEVEL
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_without_noise_a_model_nearer_on_the_same_line_takes_every_client(side):
+    """The losses differ by the factor (1 + e)^2 for all data, down to e of about 1e-13."""
+    rng = np.random.default_rng(3)
+    for e in np.logspace(-13.0, -3.0, 40):
+        v = rng.standard_normal(3)
+        theta = np.array([v * (1.0 + e), side * v, 50.0 * v + 7.0])
+        theta_star = np.array([[0.0] * 3, [900.0] * 3, 50.0 * v + 7.0])
+        counts = draw_counts(theta, theta_star, [50, 1, 1], 0.0, 3, 1)
+        assert counts[0].tolist() == [0, 50, 0]
+
+
+def test_clients_that_join_a_model_are_not_shared_with_its_opposite():
+    """Model 0 ties with model 2, and the smaller index is taken: no other model is near."""
+    theta_star = np.array([[90.0, 0.0], [0.0, 0.0], [0.0, 90.0]])
+    theta = np.array([[1.5, 0.0], [0.0, 1.0], [-1.5, 0.0]])
+    sizes, counts = np.array([1, 20_000, 1]), np.zeros((3, 3), np.int64)
+    rng = np.random.default_rng(5)
+    assert wishart.count_joining(theta, theta_star, sizes, 0.0, 3, CAP, rng, counts)
+    chance = math.exp(float(pw.log_misidentification_probability(1.0, 0.0, 2.25, 0.0, 3)))
+    assert stats.binomtest(int(counts[1, 0]), 20_000, chance).pvalue > LEVEL
+
+
+def test_opposite_models_in_rounded_coordinates_keep_every_client():
+    """Their losses tie up to rounding, which other sums may see in other ways."""
+    rng = np.random.default_rng(7)
+    for _ in range(300):
+        theta_star = rng.standard_normal((4, 3))
+        u = rng.standard_normal(3) * 10.0 ** rng.integers(-3, 2)
+        order = rng.permutation(4)
+        theta = theta_star[order[3]] + rng.standard_normal((4, 3))
+        theta[order[0]], theta[order[1]] = theta_star[order[3]] + u, theta_star[order[3]] - u
+        counts = draw_counts(theta, theta_star, [9, 9, 9, 9], 0.0, 3, 1)
+        assert counts.min() >= 0
+        assert counts.sum(axis=1).tolist() == [9] * 4

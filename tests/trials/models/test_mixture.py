@@ -328,3 +328,18 @@ def test_distances_have_no_unit(power):
         assert np.ldexp(found, -power) == pytest.approx([expected], rel=rounded)
     assert np.ldexp(mt.bottleneck_distance(models, scaled), -power) == 5.0
     assert mt.bottleneck_distance(scaled, scaled) == 0.0
+
+
+@pytest.mark.parametrize("k", [2, 3, 50])
+def test_geometric_clusters_whose_sizes_leave_the_floats_are_refused(k):
+    """Their ratio is 1/p_min for two clusters: an OverflowError, and ten times too large for three.
+
+    The smallest share that is taken is kept to all digits.
+    """
+    for p_min in (1e-309, 1e-320):
+        with pytest.raises(InvalidParameter, match=r"p_min=.* must be >= 1e-300"):
+            mx.fractions(k, p_min, "geometric")
+    found = mx.fractions(k, 1e-300, "geometric")
+    assert found[0] == pytest.approx(1e-300, rel=1e-9)
+    steps = np.diff(np.log(found))
+    np.testing.assert_allclose(steps, steps.mean(), rtol=1e-9)

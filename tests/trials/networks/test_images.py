@@ -12,7 +12,9 @@ import pytest
 from tests.trials.networks.image_files import cifar_records, idx, write_cifar10, write_mnist
 from trials.checks import InvalidParameter
 from trials.networks import images
+from trials.networks.federations import Federation
 from trials.networks.images import read_cifar10, read_idx, read_mnist
+from trials.networks.pickled import read_pickled
 
 RNG = np.random.default_rng(0)
 TRAIN = RNG.integers(0, 256, (5, 4, 3), dtype=np.uint8)
@@ -270,3 +272,32 @@ def test_emnist_has_its_own_names_more_classes_and_transposed_images(tmp_path):
     assert found.test.labels.tolist() == [61, 0]
     with pytest.raises(InvalidParameter, match=r"label 57 of image 0 must be in 0..9"):
         read_mnist(tmp_path, prefix="emnist-byclass-")
+
+
+def test_arrays_deep_inside_a_pickle_are_refused_and_shared_lists_take_no_time():
+    """They had come out as the reader's own stand-ins.  Forty lists in each other name 2^40."""
+    for deep in ([np.arange(3)], {"b": np.arange(3)}, [[(np.arange(3),)]]):
+        with pytest.raises(InvalidParameter, match="array or a name inside a list or dictionary"):
+            read_pickled(pickle.dumps({"a": deep}, 2), "f")
+    lists = [1]
+    for _ in range(40):
+        lists = [lists, lists]
+    found = read_pickled(pickle.dumps({"a": lists}, 2), "f")["a"]
+    assert found[0] is found[1]
+    lists[1] = lists
+    round_about = read_pickled(pickle.dumps({"a": lists}, 2), "f")["a"]
+    assert round_about[1] is round_about
+
+
+@pytest.mark.parametrize("turn", [-5, -1, 0, 3, 4, 6])
+def test_quarter_turns_of_a_client_are_counted_around(turn):
+    pixels = np.arange(2 * 9, dtype=np.uint8).reshape(2, 1, 3, 3)
+    one = Federation(
+        pixels=pixels, labels=np.arange(2), rows=np.array([[0, 1]]), turns=np.array([turn]),
+        clusters=np.array([0]),
+    )  # fmt: skip
+    x, _ = one.batch(np.array([0]))
+    for image, original in zip(x[0, :, 0], pixels[:, 0], strict=True):
+        for _ in range(turn % 4):
+            original = original.T[::-1]
+        np.testing.assert_allclose(image * 255.0, original, atol=1e-4)

@@ -36,7 +36,8 @@ next one.  IFCA starts from the same models, the means of the local fits in thos
 
 The plain run takes T iterations.  Its floats at `CHECKPOINTS` equal parts of them are the budgets
 of all four runs.  ``plain_1``, ..., ``shared_8`` are the errors of the runs that have sent as much
-as possible within each budget, and ``floats_1``, ..., the budgets, over the last one.
+as possible within each budget, and ``floats_1``, ..., the budgets, over the last one.  A run that
+diverges sends no more, and its error is then that of its last bounded models.
 """
 
 from __future__ import annotations
@@ -61,6 +62,7 @@ from trials.ifca.options import (
 from trials.models import mixture as mx
 from trials.models.clients import ClientData
 from trials.models.matching import model_distance, overlaps
+from trials.models.run_status import RunStatus
 from trials.parameters import Integer, Parameters, Real, at_least
 from trials.run.cell import Params
 from trials.run.experiment import add_experiment, each_trial
@@ -311,7 +313,7 @@ RUNS = ("plain", "stable", "subset", "shared")
 
 
 def _count_floats(found: OptionsResult) -> FloatArray:
-    """Floats after each iteration, (T,), in both directions."""
+    """Floats after each iteration, (T,), in both directions, constant after a divergence."""
     return np.asarray(np.cumsum(found.down[:, 0] + found.up[:, 0]), dtype=np.float64)
 
 
@@ -338,12 +340,14 @@ def _communication(params: Params, rng: np.random.Generator) -> list[float]:
         )
 
     ends = np.array([math.ceil(n_rounds * i / CHECKPOINTS) for i in range(1, CHECKPOINTS + 1)])
-    counts = {name: _count_floats(after(name, n_rounds)) for name in RUNS}
-    budgets = counts["plain"][ends - 1]
+    found = {name: after(name, n_rounds) for name in RUNS}
+    budgets = _count_floats(found["plain"])[ends - 1]
     errors: list[float] = []
-    for name, sent in counts.items():
-        while sent[-1] < budgets[-1]:
-            sent = _count_floats(after(name, 2 * len(sent)))
+    for name, run_so_far in found.items():
+        while (sent := _count_floats(run_so_far))[-1] < budgets[-1]:
+            if run_so_far.status[0] == RunStatus.DIVERGED:  # it sends nothing any more
+                break
+            run_so_far = after(name, 2 * len(sent))
         affordable = np.searchsorted(sent, budgets, side="right").tolist()
         errors += [error(after(name, n), theta_star) for n in affordable]
     return [*errors, *(budgets / budgets[-1]).tolist()]

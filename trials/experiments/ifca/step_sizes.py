@@ -12,7 +12,8 @@ before the step plus ``slack``.
 * ``smallest_low``, ``smallest_high``: the interval of c of the smallest cluster.
 * ``largest_low``, ``largest_high``: the interval of c of the largest cluster.
 
-An empty interval has the lower end 1e9 and the upper end 0.
+An empty interval has the lower end 1e9 and the upper end 0.  A model that no step moves, at its
+optimum and without noise, has all of them: from 0 to infinity.
 
 A statement of the form "there is a step size constant c1 such that" is refuted by a trial in which
 no c1 brings all clusters near enough.  A trial of whole runs starts one from the same models for
@@ -72,8 +73,13 @@ def _simulate_step_sizes(params: Params, rng: np.random.Generator, n_trials: int
     inside = u_g**2 - g_sq * (before**2 - reach**2)
     possible = inside >= 0.0
     root = np.sqrt(np.maximum(inside, 0.0))
-    low = np.where(possible, np.maximum((u_g - root) / g_sq, 0.0), _NO_STEP_SIZE)
-    high = np.where(possible, np.maximum((u_g + root) / g_sq, 0.0), 0.0)
+    moves = g_sq > 0.0
+    least, most = (
+        np.divide(end, g_sq, out=np.full(g_sq.shape, still), where=moves)
+        for end, still in ((u_g - root, 0.0), (u_g + root, np.inf))
+    )
+    low = np.where(possible, np.maximum(least, 0.0), _NO_STEP_SIZE)
+    high = np.where(possible, np.maximum(most, 0.0), 0.0)
     return np.column_stack(
         [low.max(axis=1) > high.min(axis=1), low[:, 0], high[:, 0], low[:, -1], high[:, -1]]
     )

@@ -199,6 +199,9 @@ def log_tail_of_a_step(cell: Params, bound: float) -> tuple[float, float]:
     across = float(np.linalg.norm(kept - along * inward))
     if bound < across:
         return log_right, 0.0
+    if jump == 0.0:  # no noise
+        tail = float(math.hypot(along, across) > bound)
+        return log_right + _log(tail), _log(min(1.0, tail - math.expm1(log_right)))
     reach = math.sqrt(bound * bound - across * across)
     first = math.floor((reach - along) / jump + expected) + 1  # jumps from which it is too far
     last = math.ceil((-reach - along) / jump + expected) - 1  # jumps up to which it is behind
