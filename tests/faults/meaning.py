@@ -10897,6 +10897,22 @@ MEANINGS: tuple[Meaning, ...] = (
         missed=True,
     ),
     Meaning(
+        "verify/decisions/domain.py",
+        "elif max(-self.low, self.high) < _EXACT:",
+        "elif max(-self.low, self.high) < math.inf:",
+        "integers beyond the floats' own are searched at their low end alone",
+        "verify/decisions/test_domain",
+        missed=True,
+    ),
+    Meaning(
+        "verify/decisions/measures.py",
+        "return 0.0 if log_probability == log_of_bound else 1.0",
+        "return math.nan",
+        "a probability above a bound of zero says nothing",
+        "verify/decisions/test_measures",
+        missed=True,
+    ),
+    Meaning(
         "verify/cli/benchmarking.py",
         "all(f in wanted.federations for f in stored[n].federations)",
         "all(f in stored[n].federations for f in wanted.federations)",

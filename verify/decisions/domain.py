@@ -20,6 +20,8 @@ from verify.decisions.sequences import FloatArray
 
 Point = dict[str, Any]
 
+_EXACT = 2**52  # integers from here on have no halves among the floats
+
 
 @dataclass(frozen=True)
 class _Range:
@@ -76,10 +78,14 @@ class IntRange(_Range):
 
     def at(self, u: float) -> int:
         """The value at quantile ``u`` in [0, 1]."""
+        if u >= 1.0:
+            return self.high
         if self.log:
             value = self.low * math.exp(u * math.log((self.high + 1) / self.low))
-        else:
+        elif max(-self.low, self.high) < _EXACT:
             value = self.low + u * (self.high + 1 - self.low)
+        else:
+            value = self.low + math.floor(u * (self.high + 1 - self.low))
         return min(max(math.floor(value), self.low), self.high)
 
 
@@ -328,7 +334,7 @@ def _quantile(r: Range, value: Any) -> float:
     if isinstance(r, IntRange):
         if r.log:
             return math.log((value + 0.5) / r.low) / math.log((r.high + 1) / r.low)
-        return float((value + 0.5 - r.low) / (r.high + 1 - r.low))
+        return float((value - r.low + 0.5) / (r.high + 1 - r.low))
     if r.high - r.low == math.inf:
         return float((value / 2 - r.low / 2) / (r.high / 2 - r.low / 2))
     return float((value - r.low) / (r.high - r.low))

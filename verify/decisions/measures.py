@@ -135,7 +135,10 @@ def relative(log_probability: Any, log_of_bound: Any) -> Any:
     """Log of the probability over the bound, in units of the bound's own log where that is large.
 
     Without this unit a search stays where both logs are near zero, and never tests the exponents.
+    A probability above a bound of zero exceeds it by one unit, as above ever smaller bounds.
     """
+    if log_of_bound == -math.inf:
+        return 0.0 if log_probability == log_of_bound else 1.0
     return (log_probability - log_of_bound) / max(1.0, -log_of_bound)
 
 

@@ -270,3 +270,17 @@ def test_no_fraction_lies_in_a_range_of_integers():
     assert box.contains({"n": 2.0, "m": 3})
     assert not box.contains({"n": 2.5, "m": 3})
     assert not box.contains({"n": 2, "m": 1.5})
+
+
+def test_integers_that_floats_do_not_tell_apart_are_all_reached():
+    """The range from 2^60 to 2^60 + 5 had its low end at every coordinate."""
+    low = 2**60
+    r = Box({"n": IntRange(low, low + 5)})
+    for i in range(6):
+        (u,) = r.coordinates({"n": low + i})
+        assert u == (i + 0.5) / 6
+        assert r.decode([u]) == {"n": low + i}
+    for most in (10**15 + 7, 10**18 + 1):
+        ends = Box({"n": IntRange(1, most, log=True), "m": IntRange(-most, most)})
+        assert ends.decode([1.0, 1.0]) == {"n": most, "m": most}
+        assert ends.decode([0.0, 0.0]) == {"n": 1, "m": -most}

@@ -174,3 +174,15 @@ def test_a_log_ratio_of_numbers_below_all_floats_keeps_its_sign_and_its_order():
                 assert (found < 0) == (i < j)
         apart = [LOG_RATIO.excess(s, mpmath.mpf(0)) for s in sizes]
         assert apart == sorted(apart)
+
+
+@pytest.mark.parametrize("number", [float, mpmath.mpf], ids=["float", "mpf"])
+def test_a_probability_above_a_bound_of_zero_breaks_it(number):
+    """Infinity over infinity is no number, so that the point counted as undefined."""
+    zero, some = number(-math.inf), number(-5.0)
+    assert LOG_PROBABILITY.violation(r"\le", some, zero) == 1
+    assert LOG_PROBABILITY.violation(r"\ge", some, zero) == -1
+    assert LOG_PROBABILITY.violation("=", some, zero) == 1
+    assert LOG_PROBABILITY.violation(r"\le", zero, zero) == 0
+    ever_smaller = [LOG_PROBABILITY.excess(-5.0, -(10.0**n)) for n in (2, 4, 8)]
+    assert ever_smaller == pytest.approx([0.95, 0.9995, 1.0], abs=1e-6)
