@@ -2800,8 +2800,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         DECISIONS + "domain.py",
-        "        if u >= 1.0:\n            return self.high\n",
-        "",
+        "if u >= 1.0:\n            return self.high\n        if self.high / self.low < math.inf:",
+        "if self.high / self.low < math.inf:",
         "the upper end of a logarithmic range is missed by rounding",
         "verify/decisions/test_domain verify/decisions/test_search",
     ),
@@ -3748,7 +3748,7 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "verify/decisions/domain.py",
-        "return float((value + 0.5 - r.low) / (r.high + 1 - r.low))",
+        "return float((value - r.low + 0.5) / (r.high + 1 - r.low))",
         "return float((value - r.low) / (r.high - r.low))",
         "an integer lies at the edge of its place",
         "verify/decisions/test_domain",
