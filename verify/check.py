@@ -107,6 +107,7 @@ def _other_machine(run: RunStore, baseline: RunStore) -> bool:
 def junit(found: Mapping[str, Sequence[str]], suite: str) -> bytes:
     """The differences as JUnit XML, which continuous integration shows: a test case a claim."""
     failures = sum(map(bool, found.values()))
+    suite = printable(suite)  # the name of a folder may hold what XML does not
     root = ElementTree.Element(
         "testsuite", name=suite, tests=str(len(found)), failures=str(failures), errors="0"
     )

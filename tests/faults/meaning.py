@@ -9900,6 +9900,22 @@ MEANINGS: tuple[Meaning, ...] = (
         missed=True,
     ),
     Meaning(
+        "trials/run/store/run_store.py",
+        "if not known or not self.n_blocks():",
+        "if not known:",
+        "a machine that was killed before its first block keeps every other one from the run",
+        "trials/run/test_mixture",
+        missed=True,
+    ),
+    Meaning(
+        "trials/run/store/run_store.py",
+        "for name, facts in known.items() if name in made}",
+        "for name, facts in known.items() if made}",
+        "a machine without a block is one of those that a run mixes",
+        "trials/run/test_mixture",
+        missed=True,
+    ),
+    Meaning(
         "verify/proofs/coq/asked.py",
         'r"[A-Za-z][A-Za-z0-9]*\\.[A-Za-z0-9-]+"',
         'r"[A-Za-z][A-Za-z0-9]*\\.[A-Za-z0-9_-]+"',
@@ -11945,6 +11961,14 @@ MEANINGS: tuple[Meaning, ...] = (
         "store.path.parent.name",
         "the run in the present folder has no name",
         "verify/test_session",
+        missed=True,
+    ),
+    Meaning(
+        "verify/check.py",
+        "    suite = printable(suite)",
+        "    suite = str(suite)",
+        "a folder of an odd name gives a file of JUnit that is no XML",
+        "verify/test_check",
         missed=True,
     ),
     Meaning(

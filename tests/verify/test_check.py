@@ -3,8 +3,10 @@
 import copy
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
+from tests.trials.toys import TOY
 from trials.run.store import RunStore
 from verify.check import compare, junit, rounding
 
@@ -76,6 +78,8 @@ def test_continuous_integration_reads_the_differences():
     assert len(good) == 0
     assert bad[0].get("message") == "x < y"
     assert bad[0].text == "x < y\nand \\x1b[31m"
+    odd = ElementTree.fromstring(junit({"a": []}, "against a\x01b"))  # the name of a folder
+    assert odd.get("name") == odd[0].get("classname") == "against a\\x01b"
 
 
 def test_with_equal_seeds_any_changed_value_is_a_difference(compared):
@@ -269,6 +273,8 @@ def test_blocks_of_two_machines_agree_to_rounding_whichever_run_has_fewer_kinds(
         run_with(tmp_path / "old", {"a": ("SUPPORTED", [CELL])}) as two,
     ):
         two.put_document("machine", "f" * 16, {"blas": "Haswell"})
+        two.put_block(TOY, {}, 0, np.zeros((16, 2)), machine="f" * 16)
         assert compare(one, two) == compare(two, one) == {"a": []}
         one.put_document("machine", "f" * 16, {"blas": "Haswell"})
+        one.put_block(TOY, {}, 0, np.zeros((16, 2)), machine="f" * 16)
         assert "same streams" in compare(one, two)["a"][0]

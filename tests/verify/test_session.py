@@ -7,10 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from bounds.statement import OutsideTheorem
+from tests.trials.toys import TOY
 from trials.checks import InvalidParameter
 from trials.run import engine
 from trials.run.engine import ensure
@@ -489,6 +491,7 @@ def test_a_mixture_tells_what_is_peculiar_to_each_of_its_machines(tmp_path):
     with session.create(tmp_path, RunConfig(claims=CLAIMS)) as store:
         for i, facts in enumerate(({"blas": "a"}, {"blas": "b"}, {"blas": "a", "libm": "c"})):
             store.put_document("machine", f"{i:016x}", facts)
+            store.put_block(TOY, {}, i, np.zeros((16, 2)), machine=f"{i:016x}")
         assert session.mixture(store) == (
             "blocks of 3 kinds of machine meet: blas a against b, libm not recorded against c"
         )

@@ -283,9 +283,11 @@ def refuse_other_machine(store: RunStore) -> None:
     StoreError
         When the run does not allow a mixture (`allow_mixed`).  The line says what differs.
     """
+    if mixture_allowed(store):
+        return
     here = machine_name(arithmetic())
     others = {name: facts for name, facts in store.machines().items() if name != here}
-    if others and not mixture_allowed(store):
+    if others:
         raise StoreError(
             _describe_mixture(f"{store.path}: has blocks of", next(iter(others.values())))
         )
@@ -374,7 +376,7 @@ class _Held:
 
     def __init__(self, store: RunStore) -> None:
         self._store = store
-        self._known = set(store.machines())  # those that the run has recorded
+        self._known = set(store.documents("machine", dict[str, str]))  # with and without blocks
         self._blocks: list[Done] = []
         self._n_bytes = 0
         self._due = 0.0

@@ -218,3 +218,19 @@ def test_the_command_line_refuses_mixes_and_compares(tmp_path, monkeypatch):
     with RunStore.open(run / STORE_NAME, readonly=True) as store:
         environment = store.document("run", "summary")["environment"]
         assert "blocks of 2 kinds of machine meet" in environment["mixture"]
+
+
+def test_a_machine_that_was_killed_before_its_first_block_is_none_of_the_runs(store):
+    """It is recorded ahead of its blocks: the run was refused to every other machine."""
+    other = machine_name(ELSEWHERE)
+    store.put_document("machine", other, ELSEWHERE)
+    assert store.machines() == {}
+    for n_blocks in (1, 2):
+        assert blocks(store, n_blocks) == 1
+        assert store.machines() == {machine_name(HERE): HERE}
+        assert session.mixture(store) == ""
+    (code,) = store.codes()
+    store.put_block(TOY, {}, 2, np.zeros((TOY.block_size, 2)), code=code, machine=other)
+    assert set(store.machines()) == {machine_name(HERE), other}
+    with pytest.raises(StoreError, match="another kind of machine"):
+        blocks(store, 4)

@@ -132,6 +132,12 @@ class BlockReader:
         """The digests of the code that made the blocks, of some cells or of all."""
         return {label.partition("@")[0] for label in self._labels(cells)}
 
+    def machines(self) -> set[str]:
+        """The names of the machines that made the blocks of the run."""
+        if not self._database.format.has_machine:
+            return set()
+        return {label.partition("@")[2] for label in self._labels(None)}
+
     def machine(self, cell: CellRow, block: int) -> str:
         """The name of the machine that made a block, empty where it is not known."""
         if not self._database.format.has_machine:

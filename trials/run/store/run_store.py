@@ -302,9 +302,16 @@ class RunStore:
     def machines(self) -> dict[str, dict[str, str]]:
         """What is known of each kind of machine that made blocks, by its name.
 
-        Blocks of formats below 4 name no machine.
+        Blocks of formats below 4 name no machine.  A process that is killed may have recorded its
+        machine and none of its blocks.  Such a machine is left out.
         """
-        return self.documents("machine", dict[str, str])
+        known = self.documents("machine", dict[str, str])
+        if not known or not self.n_blocks():
+            return {}
+        if len(known) == 1:  # to look at all blocks takes time, and they have no other machine
+            return known
+        made = self._reader.machines()
+        return {name: facts for name, facts in known.items() if name in made}
 
     def machine_of(self, experiment: Experiment | str, params: Params, index: int) -> str:
         """The name of the machine that made a trial, empty where it is not known."""
