@@ -397,7 +397,9 @@ def interval_lambda(
             "the upper end of (13) is a minimum over pairs of clusters"
         )
     drawn = rng.uniform(size=interval.lower.size)
-    inside = interval.lower + drawn * (interval.upper - interval.lower)
+    # The sum may round to the upper end, which is not in the interval.
+    last = np.nextafter(interval.upper, 0.0)
+    inside = np.minimum(interval.lower + drawn * (interval.upper - interval.lower), last)
     return np.where(interval.lower < interval.upper, inside, interval.upper), interval
 
 
@@ -567,7 +569,7 @@ def clusterpath(
         labels=path[at],
         k=k,
         verified=verified,
-        lambdas=grid,
+        lambdas=grid.copy(),  # the caller's array may change
         k_path=k_path,
         holds=holds,
     )

@@ -222,3 +222,15 @@ def test_points_some_least_floats_apart_are_one_when_they_are(values):
         assert (found.n_clusters, found.certified) == (count, True)
     for event in path.merges:
         assert event.lower <= event.penalty <= event.upper
+
+
+def test_a_path_keeps_its_points_when_the_callers_array_changes():
+    """Solutions were about the new first point, and no certificate fitted the new points."""
+    points = np.array([[5.0], [6.0], [15.0], [16.0]])
+    path = convex_clustering_path(points)
+    points *= 3.0
+    assert path.points.tolist() == [[5.0], [6.0], [15.0], [16.0]]
+    found = path.solve(1.0)
+    # By the law of `line_clusters`: each of a pair is pulled by two points of the other one.
+    assert found.certified
+    np.testing.assert_allclose(found.centres, [[7.5], [13.5]], rtol=1e-12)

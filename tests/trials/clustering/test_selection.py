@@ -457,3 +457,19 @@ def test_the_silhouette_of_tiny_clusters_beside_a_large_distance_is_that_of_thei
         b = sum(far[j] for j in range(4) if labels[j] != labels[i]) / 2
         total += (b - a) / max(a, b)
     assert silhouette([points], [labels])[0] == pytest.approx(total / 5, rel=1e-14)
+
+
+def test_a_penalty_that_is_drawn_lies_below_the_upper_end_of_the_narrowest_interval():
+    """Between neighbouring floats half of the draws were the upper end, which (13) leaves out."""
+    points = [[[0.0], [2.0], [4.0 + 2.0**-50]]]
+    for seed in range(20):
+        lam, interval = interval_lambda(points, [[0, 0, 1]], np.random.default_rng(seed))
+        assert np.nextafter(interval.lower[0], 2.0) == interval.upper[0]
+        assert interval.holds(lam).all()
+
+
+def test_a_choice_keeps_its_penalties_when_the_callers_array_changes():
+    points, grid = two_groups(), np.array([0.01, 0.5, 2.0])
+    choice = clusterpath(points, grid, line_partition)
+    grid[:] = 0.0
+    assert choice.lambdas.tolist() == [0.01, 0.5, 2.0]

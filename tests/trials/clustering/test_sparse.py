@@ -668,3 +668,11 @@ def test_weights_without_decay_are_one_at_the_largest_distance():
     assert neighbour_weights(points, 1).toarray().tolist() == [[0.0, 1.0], [1.0, 0.0]]
     far = neighbour_weights(points, 1, decay=5e-324).toarray()
     assert far.tolist() == [[0.0, np.finfo(float).tiny], [np.finfo(float).tiny, 0.0]]
+
+
+def test_a_path_keeps_its_penalties_when_the_callers_array_changes():
+    points, penalties = np.array([[0.0], [1.0]]), np.array([0.0, 0.25, 1.0])
+    path = sparse_convex_clustering_path(points, penalties, [[0, 1], [1, 0]])
+    penalties[:] = 7.0
+    assert path.penalties.tolist() == [0.0, 0.25, 1.0]
+    assert path.linkage()[0, 2] == 1.0

@@ -12,7 +12,7 @@ triangle is acute enough fuse in one event, so the tree is not binary.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -190,6 +190,7 @@ def convex_clustering_path(points: ArrayLike, *, tolerance: float = TOLERANCE) -
     """
     tolerance = _check_tolerance(tolerance)
     data = scale_points(points)
+    data = replace(data, points=data.points.copy())  # the caller's array may change
     nodes, steps = duplicate_steps(data)
     events = [
         Event(node=step.node, children=step.children, size=step.children.size) for step in steps

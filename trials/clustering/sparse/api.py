@@ -223,7 +223,7 @@ def _check_grid(penalties: ArrayLike) -> FloatArray:
     grid = real_array("penalties", penalties)
     if grid.ndim != 1 or grid.size < 1 or not (grid >= 0.0).all() or (grid[1:] <= grid[:-1]).any():
         raise InvalidParameter(f"penalties.shape={grid.shape} must be (t,), increasing and >= 0")
-    return grid
+    return grid.copy()  # the caller's array may change
 
 
 class _Columns:
