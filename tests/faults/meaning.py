@@ -12111,6 +12111,14 @@ MEANINGS: tuple[Meaning, ...] = (
         missed=True,
     ),
     Meaning(
+        "trials/run/machine.py",
+        "found[far] = np.abs(a[apart][far] / 2 - b[apart][far] / 2) / (sizes[far] / 2)",
+        "found[far] = np.inf",
+        "large numbers of opposite signs are infinitely far apart",
+        "trials/run/test_machine",
+        missed=True,
+    ),
+    Meaning(
         "trials/clustering/sparse/preconditioner.py",
         "longer[-1] = ends[-1] + more",
         "longer[-1] = more",

@@ -130,4 +130,8 @@ def distance(one: ArrayLike, two: ArrayLike) -> float:
     if not (np.isfinite(a[apart]).all() and np.isfinite(b[apart]).all()):
         return math.inf
     sizes = np.maximum(np.maximum(np.abs(a[apart]), np.abs(b[apart])), _SMALL)
-    return float((np.abs(a[apart] - b[apart]) / sizes).max())
+    with np.errstate(over="ignore"):
+        found = np.abs(a[apart] - b[apart]) / sizes
+    far = np.isinf(found)  # the difference of two floats may be larger than the largest float
+    found[far] = np.abs(a[apart][far] / 2 - b[apart][far] / 2) / (sizes[far] / 2)
+    return float(found.max())

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import types
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -122,3 +123,22 @@ def test_a_part_that_one_machine_lacks_is_a_difference():
     """One of them did not record it, so that nobody knows that it is the same."""
     assert machine_differences({"a": "1"}, {"a": "1", "b": "2"}) == ["b not recorded against 2"]
     assert machine_differences({"a": "1", "b": "2"}, {"a": "1"}) == ["b 2 against not recorded"]
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        (1.7e308, -1.7e308),
+        (1e308, -1.5e308),
+        (-1.7e308, 1e-300),
+        (1.7e308, 1.6e308),
+        (3.0, -5e-324),
+    ],
+)
+def test_the_distance_of_the_largest_numbers_is_that_of_exact_arithmetic(one, two):
+    """The difference overflowed: opposite numbers were infinitely far apart, with a warning."""
+    a, b = Fraction(one), Fraction(two)
+    exact = abs(a - b) / max(abs(a), abs(b))
+    with np.errstate(all="raise"):
+        found = distance([one, 1.0], [two, 1.0])
+    assert abs(Fraction(found) - exact) <= exact * Fraction(1, 2**51)
