@@ -209,9 +209,8 @@ def bench_paper_size(
 
 def _needed(model: FederatedModel, errors: Any) -> float:
     """Largest detection size of the anchor whose residual errors these are."""
-    return float(
-        subspaces.detection_sizes(errors=errors, fractions=model.fractions, sigma=model.sigma)[-1]
-    )
+    sizes = subspaces.detection_sizes(errors=errors, fractions=model.fractions, sigma=model.sigma)
+    return float(sizes.max())
 
 
 def _at_rest(model: FederatedModel, epsilon: float) -> Any:

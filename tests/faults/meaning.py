@@ -2078,8 +2078,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "trials/mixed_regression/anchor_groups.py",
-        "squareform(pdist(points / unit)) < reach",
-        "squareform(pdist(points / unit)) <= reach",
+        "close = squareform(distances) < reach",
+        "close = squareform(distances) <= reach",
         "anchors at exactly half the separation share a group",
         "trials/mixed_regression/test_moment_descent",
         missed=True,
@@ -8192,8 +8192,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "trials/mixed_regression/subspaces.py",
-        "b = np.where(norm > 0, image / np.where(norm > 0, norm, 1.0), b)",
-        "b = image / np.where(norm > 0, norm, 1.0)",
+        "following = np.where(norm > 0, image / np.where(norm > 0, norm, 1.0), b)",
+        "following = image / np.where(norm > 0, norm, 1.0)",
         "the leading vector of a zero matrix is zero",
         "trials/mixed_regression/test_moment_descent",
     ),
@@ -9301,8 +9301,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "trials/experiments/sxy/two_phases.py",
-        "step_size=STEP / float(spectra.largest.max()),",
-        "step_size=STEP / float(np.mean(spectra.largest)),",
+        "step_size=float(stable_step(STEP, spectra.largest.max())),",
+        "step_size=float(stable_step(STEP, np.mean(spectra.largest))),",
         "the second phase's step size is that of the mean client",
         "trials/experiments/test_sxy_phase_two",
     ),
@@ -10016,8 +10016,8 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         "trials/experiments/sxy/clients.py",
-        'params["gamma"] / np.max(spectra.largest)',
-        'params["gamma"] / np.min(spectra.largest)',
+        'stable_step(params["gamma"], np.max(spectra.largest))',
+        'stable_step(params["gamma"], np.min(spectra.largest))',
         "a step size is the largest of the clients' and not the smallest",
         "trials/experiments/test_sxy_phase_two",
     ),

@@ -10,7 +10,11 @@ from numpy.typing import ArrayLike
 from scipy.spatial.distance import pdist, squareform
 
 from trials.checks import BoolArray, FloatArray, IntArray
+from trials.norms import last_axis_lengths
 from trials.parameters import Array, Real, validated
+
+#: Of the largest entry.
+_LEAST_REACH = 1e-140
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +65,11 @@ def group_anchors(theta: ArrayLike, Delta: float) -> AnchorGroups:
     unit = 2.0 ** min(math.frexp(float(np.abs(points).max()))[1], 1023)
     with np.errstate(over="ignore"):
         reach = 0.5 * float(np.float64(Delta) / unit)
-    close = squareform(pdist(points / unit)) < reach
+    distances = pdist(points / unit)
+    if reach < _LEAST_REACH:  # the squares of smaller distances vanish, and these decide here
+        here, there = np.triu_indices(len(points), 1)
+        distances = last_axis_lengths((points[here] - points[there]) / unit)
+    close = squareform(distances) < reach
     np.fill_diagonal(close, True)
     firsts, labels = np.unique(_first_members(close), return_inverse=True)
     n_groups, sizes = len(firsts), np.bincount(labels)

@@ -158,6 +158,24 @@ def _half_mean_square(
     return 0.5 * total / (z - a)
 
 
+@inner_kernel
+def _first_equal(models: FloatArray) -> IntArray:
+    """The first model (k,) that each of (k, d) equals.
+
+    BLAS may round predictions of equal models in two ways, and ties go to the first one.
+    """
+    first = np.arange(models.shape[0])
+    for j in range(models.shape[0]):
+        for other in range(j):
+            equal = True
+            for c in range(models.shape[1]):
+                equal = equal and models[other, c] == models[j, c]
+            if equal:
+                first[j] = other
+                break
+    return first
+
+
 @kernel
 def client_losses(
     data: ClientArrays,
@@ -172,13 +190,16 @@ def client_losses(
     scratch of at least k times the rows of the largest group.
     """
     features, responses, offsets = data
-    k = models.shape[0]
+    k, first = models.shape[0], _first_equal(models)
     for g in range(groups.shape[0] - 1):
         top, end = offsets[groups[g]], offsets[groups[g + 1]]
         predicted = predictions[: k * (end - top)].reshape((end - top, k))
         np.dot(features[top:end], models.T, predicted)
         for i in range(groups[g], groups[g + 1]):
             for j in range(k):
+                if first[j] < j:
+                    losses[i, j] = losses[i, first[j]]
+                    continue
                 losses[i, j] = _half_mean_square(
                     predicted, j, top, responses, offsets[i], offsets[i + 1]
                 )
@@ -210,7 +231,7 @@ def refine_hard(
     features, responses, offsets = data
     factors, vectors, starts = filters
     predictions, residual, image, work = scratch
-    k, d = models.shape
+    (k, d), first = models.shape, _first_equal(models)
     for g in range(groups.shape[0] - 1):
         top, end = offsets[groups[g]], offsets[groups[g + 1]]
         predicted = predictions[: k * (end - top)].reshape((end - top, k))
@@ -220,6 +241,8 @@ def refine_hard(
             n = z - a
             chosen, least = 0, _half_mean_square(predicted, ZERO, top, responses, a, z)
             for j in range(1, k):
+                if first[j] < j:
+                    continue
                 loss = _half_mean_square(predicted, j, top, responses, a, z)
                 if loss < least:
                     chosen, least = j, loss

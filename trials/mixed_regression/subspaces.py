@@ -8,6 +8,7 @@ of clients that a subspace needs.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +25,7 @@ from trials.checks import (
     integer_between,
     real_array,
 )
+from trials.norms import last_axis_lengths
 from trials.parameters import Array, Integer, Real, Stream, validated
 
 SCRATCH_BYTES = 8 * 2**20
@@ -37,6 +39,9 @@ Measured against products of all pairs at once, in fractions of the dgemm rate o
 0.38, at (12500, 500, 8, 100) 1.0 both.
 """
 
+
+_TINY = 1e-150
+"""Products of two sets of smaller vectors would vanish."""
 
 LONGEST_SHARED = 8
 """Largest d at which matrices are formed from shared products of entries.
@@ -94,7 +99,8 @@ def detection_sizes(*, errors: ArrayLike, fractions: ArrayLike, sigma: float) ->
 
     Returns
     -------
-    (r,) ascending, r the rank of E Y.
+    (r,) in the order of the eigenvalues, the largest first, r the rank of E Y.  A larger eigenvalue
+    of noisier clients may need more of them, so that the last number need not be the largest.
 
     Examples
     --------
@@ -283,12 +289,17 @@ def _orthogonal_to(kept: FloatArray, current: FloatArray) -> FloatArray:
     """Orthonormal rows (H, k, d) of the part of ``current`` that is orthogonal to ``kept``.
 
     One pass of Gram-Schmidt leaves rounding errors that grow with the condition number.  The
-    second pass removes them.
+    second pass removes them.  Where nothing is left of a row, any other one takes its place.
     """
     for _ in range(2):
         current = current - (current @ kept.transpose(0, 2, 1)) @ kept
         q = np.linalg.qr(current.transpose(0, 2, 1))[0]
         current = np.array(q.transpose(0, 2, 1), order="C")
+    # A row of zeros became a unit vector, which may lie in the span of those kept.
+    overlap = np.abs(current @ kept.transpose(0, 2, 1)).max(axis=(1, 2))
+    for h in np.flatnonzero(overlap > 1e-8):
+        q = np.linalg.qr(np.concatenate([kept[h], current[h]]).T)[0]
+        current[h] = q[:, kept.shape[1] :].T
     return current
 
 
@@ -317,15 +328,26 @@ def _check_pairs(
         )
     if np.abs(q0.transpose(0, 2, 1) @ q0 - np.eye(q0.shape[2])).max() > 1e-8:
         raise InvalidParameter("start must have orthonormal columns")
+    (a, a_power), (b, b_power) = _not_tiny(a), _not_tiny(b)
     unit = 1.0
     for x in (a, b):
-        unit *= max(x.max(), -x.min(), 1e-150)
+        unit *= max(x.max(), -x.min(), _TINY)
     heights = np.maximum(w.max(axis=1), -w.min(axis=1))
     heights[heights == 0.0] = 1.0
     scaled = w / heights[:, None]
     scaled /= unit
     with np.errstate(over="ignore"):
-        return a, b, scaled, q0, heights * (unit / len(a))
+        scale = np.ldexp(heights * (unit / len(a)), a_power + b_power)
+    return a, b, scaled, q0, scale
+
+
+def _not_tiny(vectors: FloatArray) -> tuple[FloatArray, int]:
+    """Vectors, of a larger unit where all are tiny, and the power of two taken out."""
+    largest = float(max(vectors.max(), -vectors.min()))
+    if not 0.0 < largest < _TINY:
+        return vectors, 0
+    power = math.frexp(largest)[1]
+    return np.ldexp(vectors, -power), power
 
 
 def _in_units(energy: FloatArray, scale: FloatArray) -> FloatArray:
@@ -429,6 +451,7 @@ def _apply(
 
 
 _UNSCALED = 8  # products of A A^T in a row: their entries lie between 1/k and k^2
+_FAINT = 1e-140  # iterates of a smaller norm have lost digits, or all of them
 
 
 @validated(matrices=Array(("H", "k", "k")), start=Array((..., "k")), n_iterations=Integer(0))
@@ -473,8 +496,22 @@ def power_iteration(
         image = image[:, :, 0]
         norm = np.sqrt((image * image).sum(axis=1, keepdims=True))
         if norm.all():
-            b = image / norm
+            following = image / norm
         else:
-            b = np.where(norm > 0, image / np.where(norm > 0, norm, 1.0), b)
-    value = np.linalg.norm(np.einsum("hij,hi->hj", unit, b), axis=1) * scale[:, 0, 0]
+            following = np.where(norm > 0, image / np.where(norm > 0, norm, 1.0), b)
+        for h in np.flatnonzero((norm < _FAINT) & (scale[:, 0] > 0.0)):
+            following[h] = _iterate_one(unit[h], b[h], min(_UNSCALED, n_iterations - top))
+        b = following
+    value = last_axis_lengths(np.einsum("hij,hi->hj", unit, b)) * scale[:, 0, 0]
     return np.array(b), value
+
+
+def _iterate_one(matrix: FloatArray, b: FloatArray, n_iterations: int) -> FloatArray:
+    """The unit vector (k,) after products of A A^T that are scaled one by one."""
+    for _ in range(n_iterations):
+        image = matrix @ (matrix.T @ b)
+        length = last_axis_lengths(image[None])[0]
+        if length == 0.0:
+            return b
+        b = image / length
+    return b

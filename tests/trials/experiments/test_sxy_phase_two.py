@@ -495,6 +495,40 @@ def test_students_distribution_function_against_mpmath(n):
         assert found == pytest.approx(exact, abs=1e-14 if n < 1e4 else 1e-10)
 
 
+@pytest.mark.parametrize("n", [3.0, 11.0, 12.0, 20.0, 200.0])
+def test_students_distribution_function_has_its_limits_at_any_distance(n):
+    """From 1e155 on it was one half: a noise level of 1e-200 beside a distance of 1."""
+    far = np.array([1e100, 1e154, 1e155, 1e200, 1.7e308, math.inf])
+    np.testing.assert_array_equal(deviation.student_cdf(n, far), 1.0)
+    np.testing.assert_allclose(deviation.student_cdf(n, -far), 0.0, atol=1e-18)
+
+
+@pytest.mark.parametrize(("rule", "s"), [("fedavg", 1), ("fedavg", 3), ("fedprox", 1)])
+def test_clients_whose_features_are_all_zero_teach_nothing(rule, s):
+    """Their largest curvature is 0.  An infinite step times nothing was NaN, or raised."""
+    cell = {"M": 2, "n": 1, "d": 1, "k": 2, "features": "sparse", "rule": rule, "s": s}
+    params = refinement.RUNS.check({**cell, "near": 0.1})
+    grams = draw_gram_trials(params, np.random.default_rng(0), 16).grams
+    empty = (grams == 0.0).all(axis=(1, 2, 3))
+    assert 0 < empty.sum() < 16
+    table = refinement.REFINEMENT.simulate(params, np.random.default_rng(0), 16)
+    assert not np.isnan(table).any()
+    oracle = refinement.REFINEMENT.columns.index("oracle")
+    np.testing.assert_allclose(table[empty, :oracle], 0.1)
+    assert (table[empty, oracle] == math.inf).all()
+    params = LOCAL.check(cell)
+    table = spectrum.ROUND_MATRICES.simulate(params, np.random.default_rng(0), 16)
+    told = dict(zip(spectrum.COLUMNS, table[empty].T, strict=True))
+    for name in ("smallest", "largest", "pull", "decrease"):
+        assert (told[name] == 0.0).all()
+    assert (told["floor_squared"] == math.inf).all()
+    if rule == "fedavg":
+        params = refinement.LOCAL_STEPS.parameters.check({**cell, "s": 3})
+        assert np.isfinite(
+            refinement.LOCAL_STEPS.simulate(params, np.random.default_rng(0), 16)
+        ).all()
+
+
 # -- Gram matrices in the place of rows ------------------------------------------------------------
 
 

@@ -526,3 +526,23 @@ def test_the_distances_of_many_rounds_are_those_of_each(monkeypatch, kept):
     each = [run(data, start, n_rounds=t).models for t in range(8)]
     expected = [fr.bottleneck_distance(models, truth) for models in each]
     np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_of_equal_models_the_first_one_is_taken():
+    """BLAS predicted one row by three equal models with two results, and the last one won."""
+    rng = np.random.default_rng(0)
+
+    def first_of_the_least(losses, _sizes):
+        return np.eye(losses.shape[1])[losses.argmin(axis=1)]
+
+    for k, d in itertools.product(range(2, 8), range(1, 25)):
+        data = ClientData.equal(rng.standard_normal((1, 1, d)), rng.standard_normal((1, 1)))
+        models = np.tile(rng.standard_normal(d), (k, 1))
+        for rule in (None, first_of_the_least):
+            found = fr.run_fed_regression(
+                data=data, start=models, update="fedavg", step_size=0.01, n_rounds=1,
+                label_rule=rule,
+            )  # fmt: skip
+            assert found.labels.tolist() == [0]
+            # the others have no client
+            np.testing.assert_array_equal(found.models[1:], models[1:])

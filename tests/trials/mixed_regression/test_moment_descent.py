@@ -821,3 +821,81 @@ def test_products_in_blocks_of_anchors_and_pairs_are_those_of_all(monkeypatch, r
     subspaces._apply(bases, inner, outer, w, found)
     slow = np.einsum("hkd,pd,hp,pe->hke", bases, inner, w, outer)
     np.testing.assert_allclose(found, slow, rtol=1e-12, atol=1e-12)
+
+
+# ------------------------------------------------------------- tiny sizes and exhausted spaces
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_krylov_spaces_that_end_early_count_no_direction_twice(seed):
+    """From a start on the axes a diagonal Y leaves nothing new: e_1 counted twice had energy 2."""
+    rng = np.random.default_rng(seed)
+    d, k = 6, 1 + seed % 3
+    values = rng.integers(0, 4, d).astype(float)
+    start = np.eye(d)[:, rng.permutation(d)[:k]]
+    for blocks in range(1, d // k + 1):
+        found = subspaces.krylov_bases(
+            first=np.eye(d), second=np.eye(d), weights=d * values[None], start=start,
+            n_blocks=blocks,
+        )  # fmt: skip
+        q = found.bases[0]
+        np.testing.assert_allclose(q.T @ q, np.eye(k), atol=1e-12)
+        energy = ((values[:, None] * q) ** 2).sum()
+        assert found.energy[0] == pytest.approx(energy, rel=1e-12, abs=1e-12)
+        assert energy <= (np.sort(values)[-k:] ** 2).sum() * (1.0 + 1e-12)
+        assert energy >= ((values[:, None] * start) ** 2).sum() * (1.0 - 1e-12)
+
+
+@pytest.mark.parametrize("n_iterations", [1, 8, 9, 20])
+def test_power_iteration_keeps_the_digits_of_small_singular_values(n_iterations):
+    """Eight products of 1e-11 left nothing, and the start was the result of all iterations."""
+    small = np.array([1.0, 1e-11, 0.5e-11])
+    vectors, values = subspaces.power_iteration(np.diag(small)[None], [0.0, 1.0, 1.0], n_iterations)
+    # A A^T is diagonal: the entries fall by 1 and 1/4 in an iteration
+    exact = np.array([0.0, 1.0, 0.25**n_iterations])
+    exact /= np.linalg.norm(exact)
+    np.testing.assert_allclose(vectors[0], exact, rtol=1e-9)
+    np.testing.assert_allclose(values, np.linalg.norm(small * exact), rtol=1e-9)
+    tiny, _ = subspaces.power_iteration(np.diag([1.0, 1.3e-10])[None], [0.0, 1.0], n_iterations)
+    np.testing.assert_allclose(tiny, [[0.0, 1.0]], rtol=1e-12)
+
+
+@pytest.mark.parametrize("power", [-1000, -800, -600, 400])
+def test_subspaces_have_no_unit_of_the_vectors(power):
+    """Vectors of 2^-800 gave the start, because the products of both sides vanished."""
+    a, b, w, rng = pairs(3, 30, 5, 2)
+    start = subspaces.random_basis(5, 2, rng)
+    for run in (
+        lambda **x: subspaces.orthogonal_iteration(n_iterations=8, **x),
+        lambda **x: subspaces.krylov_bases(n_blocks=2, **x),
+    ):
+        plain = run(first=a, second=b, weights=w, start=start)
+        found = run(first=np.ldexp(a, power), second=np.ldexp(b, power), weights=w, start=start)
+        np.testing.assert_allclose(found.bases, plain.bases, rtol=1e-9, atol=1e-12)
+        with np.errstate(over="ignore"):
+            expected = np.ldexp(plain.energy, 4 * power)
+        np.testing.assert_allclose(found.energy, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("unit", [1e-170, 1e-300])
+def test_anchors_are_grouped_by_distances_whose_squares_vanish(unit):
+    """Beside an anchor at 1 all gaps of 1e-170 were zero, and their anchors one group."""
+    theta = np.array([[0.0], [unit], [3.0 * unit], [1.0], [5.5 * unit]])
+    found = anchor_groups.group_anchors(theta, 3.0 * unit)
+    assert found.labels.tolist() == [0, 0, 1, 2, 3]
+    assert found.sizes.tolist() == [2, 1, 1, 1]
+
+
+def test_detection_sizes_come_in_the_order_of_the_eigenvalues():
+    """p = 1/10 and 9/10, u = (10/3, 0, ...) and (0, 1, ...): lambda is 10/9 and 9/10.
+
+    The larger one belongs to the clients of the larger residuals, and needs more of them.
+    """
+    errors = np.zeros((2, 12))
+    errors[0, 0], errors[1, 1] = 10.0 / 3.0, 1.0
+    found = subspaces.detection_sizes(errors=errors, fractions=[0.1, 0.9], sigma=0.0)
+    square = 100.0 / 9.0
+    first = 10 * (0.1 * square * 3 * square + 0.9) / (10.0 / 9.0) ** 2
+    second = 10 * (0.1 * square * square + 0.9 * 3) / 0.9**2
+    np.testing.assert_allclose(found, [first, second])
+    assert first > second

@@ -320,16 +320,25 @@ def _grams_of_rows(clients: Clients) -> GramClients:
     )
 
 
+def stable_step(gamma: float, largest: FloatArray | float) -> FloatArray:
+    """The steps (...) at which gamma has this value, for the largest curvatures (...) of clients.
+
+    Clients whose features are all zero have no curvature, and no step moves a model.  Then the step
+    is gamma itself, because an infinite one times nothing would be NaN.
+    """
+    return np.asarray(gamma / np.where(np.asarray(largest) > 0.0, largest, 1.0))
+
+
 def step_size(params: Params, spectra: LocalSpectra) -> float:
     """The step eta at which gamma has the cell's value."""
-    return float(params["gamma"] / np.max(spectra.largest))
+    return float(stable_step(params["gamma"], np.max(spectra.largest)))
 
 
 def step_sizes(params: Params, spectra: GramSpectra) -> FloatArray:
     """The same of the trials, (...)."""
     if params["s"] > 1 or params["rule"] == "fedprox":
         spectra.decompose()  # the local steps need all spectra, which hold the largest ones
-    return np.asarray(params["gamma"] / spectra.largest)
+    return stable_step(params["gamma"], spectra.largest)
 
 
 def stability_of(params: Params) -> float:

@@ -175,7 +175,8 @@ def student_cdf(n: float, t: FloatArray) -> FloatArray:
     if n < _FEW:
         return _of_few_degrees(int(n), t)
     values = np.empty(t.shape)
-    _read_pieces(_pieces(n), n, min(_FAR, math.sqrt(n)), t, values)
+    within = np.clip(t, -1e150, 1e150)  # squares do not overflow
+    _read_pieces(_pieces(n), n, min(_FAR, math.sqrt(n)), within, values)
     return values
 
 

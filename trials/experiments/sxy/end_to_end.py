@@ -27,7 +27,7 @@ from __future__ import annotations
 import numpy as np
 
 from trials.checks import MAX_DRAWN, FloatArray, InvalidParameter
-from trials.experiments.sxy.clients import spectrum_ordered
+from trials.experiments.sxy.clients import spectrum_ordered, stable_step
 from trials.experiments.sxy.two_phases import random_models
 from trials.mixed_regression.anchor_groups import group_anchors
 from trials.mixed_regression.batches import choose_anchors, fresh_batches
@@ -182,7 +182,7 @@ def simulate_trial(params: Params, rng: np.random.Generator) -> tuple[float, ...
             data=data,
             start=models,
             update="fedavg",
-            step_size=_STEP / float(spectra.largest.max()),
+            step_size=float(stable_step(_STEP, spectra.largest.max())),
             n_rounds=params["rounds_2"],
             n_local_steps=_LOCAL_STEPS,
             spectra=spectra,

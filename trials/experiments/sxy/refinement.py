@@ -57,6 +57,7 @@ from trials.experiments.sxy.clients import (
     shares_have_the_ratio,
     spectrum_ordered,
     stability_of,
+    stable_step,
     step_size,
     step_sizes,
 )
@@ -367,7 +368,7 @@ def _one_comparison(params: Params, rng: np.random.Generator) -> tuple[float, ..
     start = start_models(params, clients, rng)
     s, errors = params["s"], []
     for n_steps, gamma in ((1, 0.95), (s, gamma_of(1.1, s)), (s, 0.95)):
-        eta = gamma / float(spectra.largest)
+        eta = float(stable_step(gamma, spectra.largest))
         steps = client_steps(clients, spectra, eta, n_steps)
         path = gram_rounds(clients, steps, start, eta, 10)
         first, last = bottleneck_distances(path[[0, -1]], clients.theta_star)
@@ -410,7 +411,7 @@ def large_data_fit(cell: Params) -> None:
 def _one_large_trial(params: Params, rng: np.random.Generator) -> tuple[float, ...]:
     clients = draw_clients(params, rng)
     spectra = local_spectra(clients.data)
-    eta = params["gamma"] / float(spectra.largest.max())
+    eta = step_size(params, spectra)
     matrices, noise = cluster_matrices(clients, spectra, eta, 1)
     eigenvalues = np.asarray(np.linalg.eigvalsh(matrices))
     if are_singular(eigenvalues).any():  # some direction never shrinks

@@ -33,6 +33,7 @@ from trials.experiments.sxy.clients import (
     draw_clients,
     draw_gram_trials,
     optima_of,
+    stable_step,
 )
 from trials.mixed_regression.anchor_groups import group_anchors
 from trials.mixed_regression.fed_regression import LocalSpectra, local_spectra, run_fed_regression
@@ -184,7 +185,7 @@ def refine(
         data=clients.data,
         start=start,
         update="fedavg",
-        step_size=STEP / float(spectra.largest.max()),
+        step_size=float(stable_step(STEP, spectra.largest.max())),
         n_rounds=params["rounds_2"],
         n_local_steps=s,
         spectra=spectra,
@@ -212,7 +213,7 @@ def _ends_on_grams(params: Params, starts: FloatArray, rng: np.random.Generator)
     spectra = gram_spectra(clients)
     if params["s"] > 1:
         spectra.decompose()
-    eta = STEP / spectra.largest
+    eta = stable_step(STEP, spectra.largest)
     steps = client_steps(clients, spectra, eta, params["s"])
     ends = []
     for each in starts.swapaxes(0, 1):
