@@ -318,7 +318,7 @@ _SPREAD = re.compile(r"\b(bars?|bands?|shad\w+|percent|quantiles?|standard error
 def _caption(figure: Figure) -> Latex:
     """Title and caption.  The meaning of bars is added where the caption does not give it."""
     parts = [sentence(figure.title), sentence(figure.caption)]
-    limited = any(series.lower or series.upper for series in figure.series)
+    limited = any(s.lower or s.upper for panel in figure.shown for s in panel.series)
     if limited and not _SPREAD.search(figure.caption):
         parts.append("Bars and bands span the lower and upper confidence limits.")
     parts.append(figures.undrawn(figure))

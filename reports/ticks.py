@@ -25,6 +25,14 @@ def _multiples(low: float, high: float, factors: Sequence[float]) -> list[float]
     return [v for v in found if low * (1 - 1e-9) <= v <= high * (1 + 1e-9)]
 
 
+def _digits(low: float, high: float) -> int:
+    """Digits of a place: without noise, and enough to tell places of a short interval apart."""
+    size, length = max(abs(low), abs(high)), high - low
+    if not 0.0 < length < size:
+        return 12
+    return min(12 + math.ceil(math.log10(size) - math.log10(length)), 17)
+
+
 def ticks(low: float, high: float, scale: str, most: int, *, whole: bool = False) -> list[float]:
     """At most ``most`` round places between two limits, at least two where that is possible.
 
@@ -43,6 +51,8 @@ def ticks(low: float, high: float, scale: str, most: int, *, whole: bool = False
             if len(powers) >= 3 or len(powers) > most:
                 stride = math.ceil(len(powers) / most)
                 start = -powers[0] % stride  # multiples of the stride, so that 1 is among them
+                if len(powers[start::stride]) < 2:
+                    start = 0  # 10 and 1000 of 10 to 1000, and not 100 alone
                 return [10.0**e for e in powers[start::stride]]
             for factors in ((1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)):
                 if 2 <= len(found := _multiples(low, high, factors)) <= most:
@@ -52,7 +62,8 @@ def ticks(low: float, high: float, scale: str, most: int, *, whole: bool = False
     locator = MaxNLocator(nbins=max(most - 1, 1), steps=[1, 2, 5, 10], integer=whole)
     room = (high - low) * 1e-9
     places = [float(v) for v in locator.tick_values(low, high) if low - room <= v <= high + room]
-    places = [0.0 if abs(v) < room else float(f"{v:.12g}") for v in places]
+    digits = _digits(low, high)
+    places = [0.0 if abs(v) < room else float(f"{v:.{digits}g}") for v in places]
     return places[:: math.ceil(len(places) / most) or 1]
 
 
@@ -78,7 +89,7 @@ def write_ticks(places: Sequence[float], scale: str) -> list[str]:
     (['0.01', '0.1', '1'], ['$10^{-6}$', '$10^{-3}$', '$1$'])
     """
     texts: list[str] = []
-    for more in range(10):
+    for more in range(15):
         texts = _write(places, scale, more)
         if len(set(texts)) == len(texts):
             break

@@ -89,3 +89,18 @@ def test_the_symbols_that_trials_tell_apart_are_the_letters_of_the_paper() -> No
     assert claim_page._apart(evidence) == (
         r"The trials tell $\lambda$ from $\alpha_{0}$ and a constant, not from $\Delta$."
     )
+
+
+@pytest.mark.parametrize("limits", [{}, {"lower": [0.5]}, {"upper": [2.0]}])
+@pytest.mark.parametrize("panels", [0, 1, 3])
+@pytest.mark.parametrize("told", ["", "Bars are quantiles."])
+def test_bars_are_explained_wherever_they_stand(limits: dict, panels: int, told: str) -> None:
+    """Those of a figure of several panels were not."""
+    series = {"label": "a", "x": [1.0], "y": [1.0], **limits}
+    bare = {"label": "b", "x": [1.0], "y": [1.0]}
+    many = [{"series": [bare]}] * (panels - 1) + [{"series": [bare, series]}]
+    held = {"panels": many} if panels else {"series": [bare, series]}
+    one = decode({"title": "A", "caption": told, **held}, Figure, "figure")
+    said = plain(claim_page._caption(one))
+    explained = "Bars and bands span the lower and upper confidence limits." in said
+    assert explained is (bool(limits) and not told)

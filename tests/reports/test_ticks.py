@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from itertools import pairwise
 
 import pytest
@@ -75,6 +76,30 @@ def test_powers_that_are_left_out_leave_multiples_of_one_stride_and_1_among_them
     stride = -(-(last - first + 1) // most)
     assert exponents == [e for e in range(first, last + 1) if e % stride == 0]
     assert 1.0 in found
+
+
+@pytest.mark.parametrize("first", range(-7, 4))
+@pytest.mark.parametrize("length", range(1, 12))
+@pytest.mark.parametrize("most", [2, 3, 5])
+def test_an_axis_over_two_powers_of_ten_has_two_ticks(first, length, most):
+    """At two ticks, 10 to 1000 had 100 alone, by which nobody can read an axis."""
+    found = ticks(0.9 * 10.0**first, 1.1 * 10.0 ** (first + length), "log", most)
+    assert 2 <= len(found) <= most
+    assert minor(0.9 * 10.0**first, 1.1 * 10.0 ** (first + length), "log", found)
+
+
+@pytest.mark.parametrize("offset", [1.0, -3.0, 100745.25, -8765432.1, 3e12])
+@pytest.mark.parametrize("ulps", [1 << 8, 1 << 12, 1 << 20, 1 << 40])
+@pytest.mark.parametrize("most", [2, 5, 9])
+def test_ticks_of_a_short_interval_far_from_zero_differ_and_are_even(offset, ulps, most):
+    """Rounded to twelve digits they were one number, or at places of unequal distance."""
+    low, high = offset, offset + ulps * math.ulp(offset)
+    places = ticks(low, high, "linear", most)
+    texts = write_ticks(places, "linear")
+    assert 2 <= len(set(texts)) == len(places) <= most
+    gaps = [Fraction(b) - Fraction(a) for a, b in pairwise(places)]
+    error = 4 * Fraction(math.ulp(offset))  # of two places
+    assert all(abs(gap - gaps[0]) <= error for gap in gaps)
 
 
 @given(
