@@ -120,7 +120,7 @@ def _leaves(tree: Tree) -> Iterator[Any]:
 def _is_bounded(tree: Tree, bound: float) -> bool:
     """Whether the parameters are finite and of norm at most ``bound``."""
     with np.errstate(over="ignore", invalid="ignore"):
-        # In double precision: a square of single precision overflows from 1.8e19 on.
+        # In double precision: both squares are infinite in single precision from 1.8e19 on.
         squares = (np.sum(np.square(x, dtype=np.float64)) for x in _leaves(tree))
         return bool(sum(squares) <= bound**2)
 
