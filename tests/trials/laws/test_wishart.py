@@ -379,13 +379,16 @@ def test_without_noise_opposite_models_tie_and_the_first_is_taken(seed):
 
 def test_rivals_that_tie_share_no_clients():
     """The own model is nearest for most clients, and two opposite rivals tie behind it."""
-    theta_star = np.zeros((3, 2))
-    theta_star[1:] = [[90.0, 0.0], [0.0, 90.0]]
-    theta = np.array([[0.0, 1.0], [1.5, 0.0], [-1.5, 0.0]])
-    counts = draw_counts(theta, theta_star, [20_000, 1, 1], 0.0, 3, 5)
+    u1, u2 = np.array([0.25, 1.125, -0.5]), np.array([3.375, -0.625, 2.875])
+    theta_star = np.array([[0.125, 0.5, 0.75], [90.0, 0.0, 0.0], [0.0, 90.0, 0.0]])
+    theta = theta_star[0] + np.array([u1, u2, -u2])
+    counts = draw_counts(theta, theta_star, [40_000, 1, 1], 0.0, 5, 5)
+    chance = math.exp(
+        float(pw.log_misidentification_probability(u1 @ u1, u1 @ u2, u2 @ u2, 0.0, 5))
+    )
+    assert 2.0 * chance < 0.5  # the clients are not drawn one by one
     assert counts[0, 2] == 0
-    chance = math.exp(float(pw.log_misidentification_probability(1.0, 0.0, 2.25, 0.0, 3)))
-    assert stats.binomtest(int(counts[0, 1]), 20_000, chance).pvalue > LEVEL
+    assert stats.binomtest(int(counts[0, 1]), 40_000, chance).pvalue > LEVEL
 
 
 @pytest.mark.parametrize("side", [1.0, -1.0])
@@ -402,12 +405,13 @@ def test_without_noise_a_model_nearer_on_the_same_line_takes_every_client(side):
 
 def test_clients_that_join_a_model_are_not_shared_with_its_opposite():
     """Model 0 ties with model 2, and the smaller index is taken: no other model is near."""
-    theta_star = np.array([[90.0, 0.0], [0.0, 0.0], [0.0, 90.0]])
-    theta = np.array([[1.5, 0.0], [0.0, 1.0], [-1.5, 0.0]])
+    u, v = np.array([1.375, -0.625, 0.875]), np.array([0.25, 1.125, -0.5])
+    theta_star = np.array([[90.0, 0.0, 0.0], [0.125, 0.5, 0.75], [0.0, 90.0, 0.0]])
+    theta = theta_star[1] + np.array([u, v, -u])
     sizes, counts = np.array([1, 20_000, 1]), np.zeros((3, 3), np.int64)
     rng = np.random.default_rng(5)
     assert wishart.count_joining(theta, theta_star, sizes, 0.0, 3, CAP, rng, counts)
-    chance = math.exp(float(pw.log_misidentification_probability(1.0, 0.0, 2.25, 0.0, 3)))
+    chance = math.exp(float(pw.log_misidentification_probability(v @ v, u @ v, u @ u, 0.0, 3)))
     assert stats.binomtest(int(counts[1, 0]), 20_000, chance).pvalue > LEVEL
 
 
