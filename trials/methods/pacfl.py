@@ -90,7 +90,7 @@ def _principal_angles(first: FloatArray, second: FloatArray) -> FloatArray:
     product = first.T @ second
     cosines = np.linalg.svd(product, compute_uv=False)
     # Rounding may leave a cosine above 1, whose angle would be NaN.
-    angles = np.arccos(np.minimum(cosines, 1.0))
+    angles: FloatArray = np.arccos(np.minimum(cosines, 1.0))
     near = cosines > _NEAR_ONE
     if near.any():
         # A cosine near 1 has lost the angle.  What one span lacks of the other has its sine.
