@@ -14,6 +14,7 @@ eigenvalues of :math:`S\,\mathrm{diag}(1,-1)`, and the client prefers :math:`b` 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import mpmath
@@ -308,33 +309,28 @@ def _log_gamma_front(a: float, deviation: float) -> float:
 
 
 def _gamma_above(a: float, deviation: float) -> float:
-    r""":math:`\Gamma(a,x)/(x^ae^{-x})` for x > a, by Lentz's continued fraction."""
-    b = a * deviation + 1.0
-    c, d = 1e300, 1.0 / b
-    fraction = d
-    for i in range(1, 100_000):
-        step = i * (a - i)
-        b += 2.0
-        d = 1.0 / (step * d + b)
-        c = b + step / c
-        fraction *= c * d
-        if abs(c * d - 1.0) < 1e-15:
-            break
-    return fraction
+    r""":math:`\Gamma(a,x)/(x^ae^{-x})` for x > a."""
+    return _continued_fraction(a * deviation + 1.0, 2.0, lambda i: i * (a - i))
 
 
 def _gamma_below(a: float, deviation: float) -> float:
-    r""":math:`\gamma(a,x)/(x^ae^{-x})` for x < a, by Lentz's method.
+    r""":math:`\gamma(a,x)/(x^ae^{-x})` for x < a.
 
     It is :math:`\frac1{a-x+}\,\frac x{a+1-x+}\,\frac{2x}{a+2-x+}\cdots`, whose terms are positive.
     """
-    x, b = a * (1.0 + deviation), -a * deviation
+    x = a * (1.0 + deviation)
+    return _continued_fraction(-a * deviation, 1.0, lambda i: i * x)
+
+
+def _continued_fraction(b: float, step: float, numerator: Callable[[int], float]) -> float:
+    r""":math:`\frac1{b+}\,\frac{a_1}{b+s+}\,\frac{a_2}{b+2s+}\cdots` by Lentz's method."""
     c, d = 1e300, 1.0 / b
     fraction = d
     for i in range(1, 100_000):
-        b += 1.0
-        d = 1.0 / (i * x * d + b)
-        c = b + i * x / c
+        b += step
+        top = numerator(i)
+        d = 1.0 / (top * d + b)
+        c = b + top / c
         fraction *= c * d
         if abs(c * d - 1.0) < 1e-15:
             break
