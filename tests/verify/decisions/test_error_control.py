@@ -295,39 +295,35 @@ def test_the_required_constant_is_the_order_statistic_that_leaves_delta_above_it
     assert int(np.sum(posed.statistic > required)) == 20
 
 
+def placed(m: float, d: float, role: str) -> CellSample:
+    """One trial at m and d."""
+    return CellSample(
+        params={"m": m, "d": d},
+        statistic=np.ones(1),
+        delta=0.1,
+        role=role,  # type: ignore[arg-type]
+    )
+
+
 def test_a_joint_reach_is_the_second_largest_factor() -> None:
     """A cell 64-fold out in m and 4-fold in d reaches 4-fold jointly, and neither alone."""
-
-    def cell(m: float, d: float, role: str) -> CellSample:
-        return CellSample(
-            params={"m": m, "d": d},
-            statistic=np.ones(1),
-            delta=0.1,
-            role=role,  # type: ignore[arg-type]
-        )
-
-    known = [cell(10, 2, "calibration"), cell(20, 4, "calibration")]
+    known = [placed(10, 2, "calibration"), placed(20, 4, "calibration")]
     directions = {"m": "up", "d": "both"}
-    both = extrapolation_reach([*known, cell(1280, 16, "held-out")], directions)  # type: ignore[arg-type]
+    both = extrapolation_reach([*known, placed(1280, 16, "held-out")], directions)  # type: ignore[arg-type]
     assert both == {"m": 1.0, "d": 1.0, "jointly": 4.0}
-    alone = extrapolation_reach([*known, cell(160, 3, "held-out")], directions)  # type: ignore[arg-type]
+    alone = extrapolation_reach([*known, placed(160, 3, "held-out")], directions)  # type: ignore[arg-type]
     assert alone == {"m": 8.0, "d": 1.0, "jointly": 1.0}
-    down = extrapolation_reach([*known, cell(15, 0.25, "held-out")], directions)  # type: ignore[arg-type]
+    down = extrapolation_reach([*known, placed(15, 0.25, "held-out")], directions)  # type: ignore[arg-type]
     assert down == {"m": 1.0, "d": 8.0, "jointly": 1.0}
 
 
 def test_a_cell_that_leaves_the_range_where_nobody_asks_reaches_in_no_parameter_alone() -> None:
     """Below the range in m, of which the statement speaks upwards only, and above it in d."""
-
-    def cell(m: float, d: float, role: str) -> CellSample:
-        return CellSample(
-            params={"m": m, "d": d},
-            statistic=np.ones(1),
-            delta=0.1,
-            role=role,  # type: ignore[arg-type]
-        )
-
-    cells = [cell(10, 2, "calibration"), cell(20, 4, "calibration"), cell(2.5, 16, "held-out")]
+    cells = [
+        placed(10, 2, "calibration"),
+        placed(20, 4, "calibration"),
+        placed(2.5, 16, "held-out"),
+    ]
     reach = extrapolation_reach(cells, {"m": "up", "d": "both"})
     assert reach == {"m": 1.0, "d": 1.0, "jointly": 1.0}
 

@@ -332,6 +332,18 @@ def test_an_enclosure_shows_no_claim_that_fails_in_its_box_and_shows_one_far_fro
 # -- sums of products and exact failures ---------------------------------------------------------
 
 
+def sum_of_products(algebra, found, factors):
+    """The sum of all products of powers of the factors, whose coefficients must be positive."""
+    total = 0 * algebra.one
+    for coefficient, powers in found:
+        assert coefficient > 0
+        product = algebra.one * coefficient
+        for factor, power in zip(factors, powers, strict=True):
+            product = product * factor**power
+        total = total + product
+    return total
+
+
 def test_a_decomposition_is_the_polynomial_with_coefficients_that_are_not_negative():
     r, n_found = random.Random(4), 0
     algebra = Algebra(("x", "y"), [(">=", "x"), (">=", "y")])
@@ -349,14 +361,7 @@ def test_a_decomposition_is_the_polynomial_with_coefficients_that_are_not_negati
         except Rejected:
             continue
         n_found += 1
-        total = 0 * algebra.one
-        for coefficient, powers in found:
-            assert coefficient > 0
-            product = algebra.one * coefficient
-            for factor, power in zip(factors, powers, strict=True):
-                product = product * factor**power
-            total = total + product
-        assert total == target
+        assert sum_of_products(algebra, found, factors) == target
     assert n_found >= 25
     with pytest.raises(Rejected):
         handelman.decompose(algebra, -x - y, factors)
@@ -374,14 +379,8 @@ def test_a_product_with_a_small_coefficient_is_in_the_sum(digits):
         (x - y + small * y + small**2 * x, [x, y, x - y]),
         ((x - y) ** 2 + small * x * y, [x, y, (x - y) ** 2]),
     ):
-        total = 0 * algebra.one
-        for coefficient, powers in handelman.decompose(algebra, target, factors):
-            assert coefficient > 0
-            product = algebra.one * coefficient
-            for factor, power in zip(factors, powers, strict=True):
-                product = product * factor**power
-            total = total + product
-        assert total == target
+        found = handelman.decompose(algebra, target, factors)
+        assert sum_of_products(algebra, found, factors) == target
 
 
 def test_weights_are_those_in_which_each_polynomial_is_homogeneous():
