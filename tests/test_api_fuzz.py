@@ -74,8 +74,8 @@ NO_DRIVERS = {
     "bottleneck_distances",
     # of distances that its callers have checked
     "last_axis_lengths",
-    # of a tree of SciPy's and of its labels
-    "last_groups", "by_first_point",
+    # of a tree of SciPy's
+    "last_groups",
     # functions of a model that Algorithm 2 takes, called in its loops
     "tree_map", "random_network", "scores", "network_loss", "network_gradient", "accuracy",
 }  # fmt: skip

@@ -1576,9 +1576,9 @@ MEANINGS: tuple[Meaning, ...] = (
         missed=True,
     ),
     Meaning(
-        "trials/methods/trees.py",
-        "rank[np.argsort(begins)] = np.arange(len(begins))",
-        "rank[:] = np.argsort(begins)",
+        "trials/clustering/convex/problem.py",
+        "rank[np.argsort(first)] = np.arange(first.size)",
+        "rank[:] = np.argsort(first)",
         "three or more clusters are numbered by the inverse order",
         "trials/methods/test_twins",
         missed=True,

@@ -30,7 +30,8 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
 from trials.checks import FloatArray, IntArray, InvalidParameter
-from trials.methods.trees import by_first_point, last_groups
+from trials.clustering.convex.problem import canonical
+from trials.methods.trees import last_groups
 from trials.models.clients import ClientData
 from trials.norms import last_axis_lengths
 from trials.parameters import Integer, Maybe, Options, Real, Record, validated
@@ -131,5 +132,5 @@ def pacfl_clusters(
     tree = linkage(squareform(proximity(data, p, measure), checks=False), method)
     if beta is not None:
         # SciPy numbers clusters by the tree.  The first client's order does not depend on it.
-        return by_first_point(fcluster(tree, beta, "distance"))
+        return canonical(fcluster(tree, beta, "distance"))
     return last_groups(tree, min(k or 1, data.n_clients))  # no more clusters than clients

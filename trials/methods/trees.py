@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from trials.checks import FloatArray, IntArray
+from trials.clustering.convex.problem import canonical
 
 
 def last_groups(tree: FloatArray, k: int) -> IntArray:
@@ -17,12 +18,4 @@ def last_groups(tree: FloatArray, k: int) -> IntArray:
     found = np.arange(m)
     for step, pair in enumerate(tree[: m - k, :2]):
         found[np.isin(found, pair)] = m + step
-    return by_first_point(found)
-
-
-def by_first_point(found: IntArray) -> IntArray:
-    """The same groups (m,), numbered 0, 1, ... in the order of their first points."""
-    _, begins, labels = np.unique(found, return_index=True, return_inverse=True)
-    rank = np.empty(len(begins), dtype=np.int64)
-    rank[np.argsort(begins)] = np.arange(len(begins))
-    return rank[labels]
+    return canonical(found)
