@@ -85,7 +85,8 @@ def _at_commas(source: str) -> list[str]:
     """
     pieces, depth = [""], 0
     for token in re.findall(r"\\[A-Za-z]+|\\.|.", source, flags=re.DOTALL):
-        depth += (token in ("{", "(", "[", r"\{")) - (token in ("}", ")", "]", r"\}"))
+        depth += token in ("{", "(", "[", r"\{", r"\begin")
+        depth -= token in ("}", ")", "]", r"\}", r"\end")
         if token == "," and not depth:
             pieces.append("")
         else:

@@ -75,7 +75,7 @@ def log_quotient(original: Statement, changed: Statement, values: Mapping[str, A
                 quotients.append(-log if original.relation == r"\ge" else log)
             if original.failure is not None and changed.failure is not None:
                 before, after = (evaluate(s.failure, values) for s in (original, changed))
-                quotients.append(np.log(np.minimum(after, 1.0) / np.minimum(before, 1.0)))
+                quotients.append(_log_growth(np.minimum(before, 1.0), np.minimum(after, 1.0)))
         except _REFUSED:
             return math.nan
     return float(min(np.min(q) for q in quotients)) if quotients else math.nan
@@ -85,11 +85,12 @@ def _log_growth(before: FloatArray, after: FloatArray) -> FloatArray:
     """The log of a quotient of two bounds, above zero where the second one is the larger number.
 
     Of two bounds below zero the larger one is the nearer to zero.  The log is infinite where a
-    bound changes its sign.
+    bound changes its sign, and zero where both are zero or infinite.
     """
     quotient = after / before
     log = np.where(before < 0.0, -1.0, 1.0) * np.log(np.abs(quotient))
-    return np.where(quotient < 0.0, np.where(after > before, np.inf, -np.inf), log)
+    log = np.where(quotient < 0.0, np.where(after > before, np.inf, -np.inf), log)
+    return np.where(after == before, 0.0, log)
 
 
 def hardest(

@@ -184,3 +184,9 @@ def test_a_list_of_five_entries_may_break_behind_its_commas(source: str, n_formu
     assert page.count("<math") == n_formulas
     shown = re.sub(r"<[^>]*>|\s", "", page)
     assert shown == re.sub(r"\\forall|\\|\s", lambda m: "∀" if "f" in m[0] else "", source)
+
+
+@pytest.mark.parametrize("name", sorted(ENVIRONMENTS))
+def test_a_line_does_not_break_inside_an_environment(name: str) -> None:
+    """The pieces were halves of it, and the site was lost."""
+    assert mathml(rf"x=\begin{{{name}}}a,b,c,d,e\end{{{name}}}").count("<math") == 1

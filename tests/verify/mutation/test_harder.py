@@ -96,12 +96,18 @@ def test_the_log_quotient_is_below_zero_just_where_the_change_asks_for_more(
     own, other = (bound(sp.Integer(x), relation=relation) for x in (stated, changed))
     found = log_quotient(own, other, {})
     asked = stated - changed if relation == r"\le" else changed - stated
-    if stated == changed == 0:
-        assert math.isnan(found)
-    else:
-        assert np.sign(found) == -np.sign(asked)
+    assert np.sign(found) == -np.sign(asked)
     if stated * changed > 0:
         assert abs(found) == pytest.approx(abs(math.log(stated / changed)))
+
+
+@pytest.mark.parametrize("same", [0.0, math.inf])
+def test_a_trial_in_which_both_bounds_are_zero_or_infinite_hides_no_other_trial(same) -> None:
+    values = {"d": np.array([same, 2.0]), "k": np.array([same, 8.0])}
+    assert log_quotient(bound(d), bound(k), values) == 0.0  # there the change asks for no more
+    assert log_quotient(bound(k), bound(d), values) == pytest.approx(-math.log(4.0))
+    both = bound(k, failure=0 * k), bound(d, failure=0 * k)
+    assert log_quotient(*both, values) == pytest.approx(-math.log(4.0))
 
 
 def test_a_sharper_bound_below_zero_is_compared_with_its_sign(store) -> None:
