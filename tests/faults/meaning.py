@@ -12501,6 +12501,22 @@ MEANINGS: tuple[Meaning, ...] = (
         "trials/test_norms",
         missed=True,
     ),
+    Meaning(
+        "reports/site/mathml.py",
+        'depth += token in ("{", "(", "[", r"\\{", r"\\begin")',
+        'depth += token in ("{", "(", "[", r"\\{")',
+        "a formula with an environment is cut inside it",
+        "reports/site/test_mathml",
+        missed=True,
+    ),
+    Meaning(
+        "verify/mutation/harder.py",
+        "return np.where(after == before, 0.0, log)",
+        "return log",
+        "a trial with both bounds zero hides all others",
+        "verify/mutation/test_harder",
+        missed=True,
+    ),
 )
 
 

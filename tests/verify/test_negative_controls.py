@@ -3,8 +3,9 @@
 Every control is a claim of the catalogue with one thing changed, run through the very procedure
 that the catalogue uses, on small budgets.  A procedure whose power is at most 10^(-6/n) refutes in
 all of n seeds with probability at most 1e-6: 6 seeds show a power above 0.1, 20 one above 0.5, 60
-one above 0.79 (the larger numbers run as `slow`).  False refutations of the siblings are compared
-with the level by an exact binomial test at 1e-6.
+one above 0.79 (the larger numbers run as `slow`).  Where the power is not near one, 19 of 24 seeds
+show one above 0.3 in the same way.  False refutations of the siblings are compared with the level
+by an exact binomial test at 1e-6.
 """
 
 from dataclasses import replace
@@ -121,14 +122,16 @@ CONTROLS = {
     "floor without sqrt(d)": (lambda: floor_constant(FLOOR_WITHOUT_D), True, 2, 20),
     "floor in m to the power -3/4": (lambda: floor_constant(FLOOR_IN_M), True, 2, 20),
     "floor as stated": (lambda: floor_constant(THEOREM_1), False, 2, 20),
-    "(1) without sqrt(d)": (lambda: one_step_constants(FLOOR_WITHOUT_D), True, 0, 6),
-    "(1) in m to the power -3/4": (lambda: one_step_constants(FLOOR_IN_M), True, 0, 6),
-    "(1) as stated": (lambda: one_step_constants(THEOREM_1), False, 0, 6),
+    "(1) without sqrt(d)": (lambda: one_step_constants(FLOOR_WITHOUT_D), True, 0, 24),
+    "(1) in m to the power -3/4": (lambda: one_step_constants(FLOOR_IN_M), True, 0, 24),
+    "(1) as stated": (lambda: one_step_constants(THEOREM_1), False, 0, 24),
     "delta over 4, wrong preference": (lambda: preference(0.25), True, 6, 60),
     "delta exact, wrong preference": (lambda: preference(1.0), False, 12, 300),
     "delta over 4, least squares": (lambda: least_squares(0.25), True, 6, 60),
     "delta exact, least squares": (lambda: least_squares(1.0), False, 12, 300),
 }
+#: Seeds of the slow run that may stay open, where three parts share the level.
+MISSED = {"(1) without sqrt(d)": 5, "(1) in m to the power -3/4": 5}
 CASES = [
     pytest.param(name, n_seeds, id=f"{name} ({n_seeds} seeds)", marks=marks)
     for name, (_, _, quick, slow) in CONTROLS.items()
@@ -145,7 +148,7 @@ def test_planted_falsehoods_are_refuted_and_true_siblings_are_not(name, n_seeds,
     refuted = found.count("REFUTED")
     print(f"{name}: {refuted} of {n_seeds} refuted")
     if planted:
-        assert refuted == n_seeds, found
+        assert refuted >= n_seeds - MISSED.get(name, 0), found
     else:
         assert binomtest(refuted, n_seeds, LEVEL, alternative="greater").pvalue > 1e-6, found
 
